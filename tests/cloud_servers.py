@@ -58,7 +58,7 @@ def _installed(name: str, tool: str, *command: str, environment: dict[str, str] 
         words = [tool, *(word.format(folder=draft) for word in command)]
         variables = {key: value.format(folder=draft) for key, value in (environment or {}).items()}
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 words,
                 env=os.environ | variables,
                 cwd=draft,
@@ -69,8 +69,8 @@ def _installed(name: str, tool: str, *command: str, environment: dict[str, str] 
             )
         except subprocess.TimeoutExpired:
             pytest.skip(f"{name} was not there within {FETCH_SECONDS} s")
-        if done.returncode:
-            pytest.skip(f"{name} could not be fetched: {done.stderr.strip().splitlines()[-1:]}")
+        if result.returncode:
+            pytest.skip(f"{name} could not be fetched: {result.stderr.strip().splitlines()[-1:]}")
         draft.rename(folder)
     return folder
 
@@ -128,12 +128,12 @@ def gcs_server(bucket: str) -> Iterator[CloudServer]:
     own = ["-host", "127.0.0.1", "-port", str(port), "-public-host", front.endpoint.rpartition("/")[2]]
     with _running([*command, *own, "-log-level", "error"], port), _serving(front), _serving(open_front):
         open_front.host = front.host = front.endpoint.rpartition("/")[2]
-        made = urllib.request.Request(
+        request = urllib.request.Request(
             f"{front.endpoint}/storage/v1/b?project=tests",
             json.dumps({"name": bucket}).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"},
         )
-        urllib.request.urlopen(made).close()
+        urllib.request.urlopen(request).close()
         options = {"google_base_url": open_front.endpoint, "google_skip_signature": "true"}
         yield CloudServer(front.endpoint, options | {"allow_http": "true"})
 
@@ -423,5 +423,5 @@ def _make_container(endpoint: str, name: str) -> None:
     signed = hmac.digest(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256)
     login = f"SharedKey {ACCOUNT}:{base64.b64encode(signed).decode()}"
     headers = {"x-ms-date": date, "x-ms-version": version, "Authorization": login, "Content-Type": ""}
-    made = urllib.request.Request(f"{endpoint}/{name}?restype=container", b"", headers, method="PUT")
-    urllib.request.urlopen(made).close()
+    request = urllib.request.Request(f"{endpoint}/{name}?restype=container", b"", headers, method="PUT")
+    urllib.request.urlopen(request).close()

@@ -120,11 +120,11 @@ def _build_libhdfs(folder: Path, java_home: Path) -> None:
     (folder / "Cargo.toml").write_text(CARGO, encoding="utf-8")
     variables = {"CFLAGS": "-DLIBHDFS_DLL_EXPORT", "JAVA_HOME": str(java_home)}
     build = ["cargo", "build", "--release", "--quiet"]
-    done = subprocess.run(
+    result = subprocess.run(
         build, cwd=folder, env=os.environ | variables, capture_output=True, encoding="utf-8", check=False
     )
-    if done.returncode:
-        pytest.skip(f"libhdfs could not be built: {done.stderr.strip().splitlines()[-1:]}")
+    if result.returncode:
+        pytest.skip(f"libhdfs could not be built: {result.stderr.strip().splitlines()[-1:]}")
     archive = next((folder / "target").rglob("libhdfs.a"))
     link = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", f"-L{java_home}/lib/server", "-ljvm"]
     subprocess.run(["gcc", "-shared", *link, "-o", folder / "library" / "libhdfs.so"], check=True)
@@ -161,7 +161,7 @@ def _jars() -> Path:
             pom.write_text(POM, encoding="utf-8")
             command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies"]
             try:
-                done = subprocess.run(
+                result = subprocess.run(
                     [*command, f"-DoutputDirectory={fetched}"],
                     capture_output=True,
                     encoding="utf-8",
@@ -170,8 +170,8 @@ def _jars() -> Path:
                 )
             except subprocess.TimeoutExpired:
                 pytest.skip(f"Maven Central gave no HDFS within {FETCH_SECONDS} s")
-            if done.returncode:
-                errors = [line for line in done.stdout.splitlines() if "ERROR" in line]
+            if result.returncode:
+                errors = [line for line in result.stdout.splitlines() if "ERROR" in line]
                 pytest.skip(f"Maven could not fetch HDFS: {errors[:1]}")
             if not jars.is_dir():
                 fetched.rename(jars)

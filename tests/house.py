@@ -46,12 +46,12 @@ def comment_lines(text: str) -> int:
 
 def imports() -> networkx.DiGraph[str]:
     known = grimp.build_graph("lamella", cache_dir=None)
-    found = networkx.DiGraph()
+    graph = networkx.DiGraph()
     for module in known.modules:
         for imported in known.find_modules_directly_imported_by(module):
             if imported != "lamella":
-                found.add_edge(module, imported)
-    return found
+                graph.add_edge(module, imported)
+    return graph
 
 
 def circles(graph: networkx.DiGraph[str]) -> list[list[str]]:
@@ -67,8 +67,8 @@ def walks() -> dict[str, int]:
     """How many files each walk goes through, as its test prints them."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", WALKS]
     where = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    done = subprocess.run(command, cwd=ROOT, env=where, capture_output=True, text=True, check=True)
-    return {name: int(count) for name, count in re.findall(r"walk: (.+): (\d+) files", done.stdout)}
+    result = subprocess.run(command, cwd=ROOT, env=where, capture_output=True, text=True, check=True)
+    return {name: int(count) for name, count in re.findall(r"walk: (.+): (\d+) files", result.stdout)}
 
 
 def main() -> None:

@@ -19,9 +19,9 @@ def mounted(*arguments: str) -> Iterator[Path]:
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("mounting a file system takes root on Linux")
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["mount", *arguments, folder], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
+        result = subprocess.run(["mount", *arguments, folder], capture_output=True, text=True, check=False)
+        if result.returncode:
+            pytest.skip(f"a file system cannot be mounted here: {result.stderr.strip()}")
         try:
             yield Path(folder)
         finally:

@@ -100,5 +100,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     tests, seconds = len({report.nodeid for report in reports}), sum(report.duration for report in reports)
     left_out = config.stash[LEFT_OUT]
-    rest = f"; {left_out} slow ones were left out, which --all runs" if left_out else ""
-    terminalreporter.write_line(f"{tests} tests took {seconds:.0f} s of work{rest}")
+    note = f"; {left_out} slow ones were left out, which --all runs" if left_out else ""
+    terminalreporter.write_line(f"{tests} tests took {seconds:.0f} s of work{note}")

@@ -85,14 +85,14 @@ def apache_spark(folder: Path, *, token: str = "") -> Iterator[Server]:
         "spark.sql.warehouse.dir": folder / "warehouse",
         **({"spark.connect.authenticate.token": token} if token else {}),
     }
-    given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     main = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     log = folder / "spark.log"
     with (
         log.open("w") as output,
         subprocess.Popen(
-            [home / "bin" / "spark-submit", "--master", "local[2]", *given, *main],
+            [home / "bin" / "spark-submit", "--master", "local[2]", *options, *main],
             stdout=output,
             stderr=output,
             env=environment,
@@ -117,8 +117,8 @@ def _installed() -> Path:
         if subprocess.run(fetch, check=False).returncode:
             pytest.skip("Apache Spark could not be fetched")
         (environment / "whole").touch()
-    found = subprocess.run([python, *home], check=True, capture_output=True, encoding="utf-8")
-    return Path(found.stdout.strip())
+    result = subprocess.run([python, *home], check=True, capture_output=True, encoding="utf-8")
+    return Path(result.stdout.strip())
 
 
 def _wait_until_it_listens(process: subprocess.Popen[str], port: int, log: Path) -> None:

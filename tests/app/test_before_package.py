@@ -86,10 +86,10 @@ def expected(before: Path, name: str) -> pa.Table:
     return pa.feather.read_table(before / "expected" / f"{name}.arrow")
 
 
-def same(found: pa.Table, wanted: pa.Table) -> None:
+def same(actual: pa.Table, wanted: pa.Table) -> None:
     """To the type and the bit: NaN is NaN, and -0.0 is not 0.0."""
-    assert found.schema.equals(wanted.schema)
-    assert repr(found.to_pylist()) == repr(wanted.to_pylist())
+    assert actual.schema.equals(wanted.schema)
+    assert repr(actual.to_pylist()) == repr(wanted.to_pylist())
 
 
 def test_every_table_and_version_reads_as_before(unchanged: Store, before: Path) -> None:
@@ -105,7 +105,7 @@ def test_history_indexes_metadata_and_relations_are_as_before(
     unchanged: Store, facts: dict[str, Any]
 ) -> None:
     assert set(unchanged.tables) == set(facts["tables"])
-    for name, wanted in facts["tables"].items():
+    for name, expected_facts in facts["tables"].items():
         table = unchanged[name]
         actual = {
             "version": table.version,
@@ -117,22 +117,26 @@ def test_history_indexes_metadata_and_relations_are_as_before(
             "metadata": table.metadata,
             "column_metadata": {c: table.columns.metadata(c) for c in table.schema.names if c != "_id"},
         }
-        assert actual == wanted
+        assert actual == expected_facts
     assert [str(relation) for relation in unchanged.relations] == facts["relations"]
 
 
-def _commit(one: Any) -> dict[str, Any]:
-    counts = {name: getattr(one, name) for name in ("version", "inserted", "updated", "deleted", "restores")}
-    words = {name: getattr(one, name) for name in ("kind", "message", "name", "transaction_id")}
-    return counts | words | {"seconds": one.seconds, "time": one.time.isoformat()}
+def _commit(record: Any) -> dict[str, Any]:
+    counts = {
+        name: getattr(record, name) for name in ("version", "inserted", "updated", "deleted", "restores")
+    }
+    words = {name: getattr(record, name) for name in ("kind", "message", "name", "transaction_id")}
+    return counts | words | {"seconds": record.seconds, "time": record.time.isoformat()}
 
 
 def test_rows_are_found_by_the_indexes_there_are(
     unchanged: Store, before: Path, facts: dict[str, Any]
 ) -> None:
     orders = unchanged["orders"]
-    asked = ({"where": col("code") == "A0042"}, {"where": col("euros").between(20, 30)})
-    explained = [str(orders.explain(**one).index) for one in (*asked, {"sort": ["code"], "limit": 5})]
+    questions = ({"where": col("code") == "A0042"}, {"where": col("euros").between(20, 30)})
+    explained = [
+        str(orders.explain(**question).index) for question in (*questions, {"sort": ["code"], "limit": 5})
+    ]
     assert explained == facts["explained"] and "None" not in explained
     same(orders.read(where=col("code") == "A0042"), expected(before, "found"))
     same(orders.read(sort=["-euros"], limit=20), expected(before, "sorted"))
@@ -213,10 +217,12 @@ def test_saved_runs_and_results_are_as_before(
 ) -> None:
     saved = SavedRuns(paths.saved_runs())
     names = ("id", "title", "note", "samples", "seconds", "command")
-    actual = [{name: getattr(one, name) for name in names} for one in saved.runs()]
-    assert actual == [{name: one[name] for name in names} for one in facts["runs"]]
-    assert [one.started.isoformat() for one in saved.runs()] == [one["started"] for one in facts["runs"]]
-    second, first = (saved.run(one["id"]) for one in facts["runs"])
+    actual = [{name: getattr(run_facts, name) for name in names} for run_facts in saved.runs()]
+    assert actual == [{name: record[name] for name in names} for record in facts["runs"]]
+    assert [run_facts.started.isoformat() for run_facts in saved.runs()] == [
+        run_facts["started"] for run_facts in facts["runs"]
+    ]
+    second, first = (saved.run(record["id"]) for record in facts["runs"])
     results = read_json(before / "results.json")
     assert list(first.records) == results and len(results) > 100
     written = json.loads((before / "results.json").read_text(encoding="utf-8"))

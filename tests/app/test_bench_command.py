@@ -67,8 +67,8 @@ def test_a_benchmark_is_told_written_reported_and_kept(bench: Said, tmp_path: Pa
     page = report.read_text()
     assert "Machine:" in page and "synchronous=OFF" in page and "--seed 5" in page
     assert "lamella bench --workload small --systems sqlite,sqlite-wal --rows 3 --repeats 1" in page
-    (kept,) = SavedRuns(paths.saved_runs()).runs()
-    assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
+    (saved_run,) = SavedRuns(paths.saved_runs()).runs()
+    assert (saved_run.note, saved_run.samples, saved_run.failures) == ("first", len(records), 0)
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_the_workflow_says_what_the_command_understands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reason"),
     [
         (("--systems", "sqlit"), "Did you mean 'sqlite'"),
         (("--workload", "smal"), "Did you mean 'small'"),
@@ -206,10 +206,10 @@ def test_the_workflow_says_what_the_command_understands() -> None:
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_measured(
-    bench: Said, words: tuple[str, ...], told: str
+    bench: Said, words: tuple[str, ...], reason: str
 ) -> None:
     status, said, problems = bench(*words)
-    assert (status, said) == (2, "") and told in problems
+    assert (status, said) == (2, "") and reason in problems
 
 
 def test_a_damaged_file_of_kept_runs_is_said_before_the_benchmark(bench: Said) -> None:
@@ -228,8 +228,8 @@ def test_the_list_names_workloads_groups_and_what_systems_need(
     assert status == 0
     assert {"small", "partial", "entity-changes", "lamella", "pyarrow-tuned"} <= set(said.split())
     assert "PyArrow (tuned). Ready." in said
-    told = " ".join(said.split())
-    assert all(workload.check.sentence in told for workload in WORKLOADS.values())
+    text = " ".join(said.split())
+    assert all(workload.check.sentence in text for workload in WORKLOADS.values())
     assert f"Run: {sys.executable} -m pip install polars" in said
 
 
@@ -294,12 +294,12 @@ def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path)
 def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "lamella.app", "bench", *FEW, "--folder", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
     os.close(slave)
-    shown = os.read(master, 100_000).decode()
+    progress = os.read(master, 100_000).decode()
     os.close(master)
-    assert "left  sqlite, 3 rows, query" in shown and "[#" in shown and "\n" not in shown
-    assert "repeat 1" not in done.stdout and "Times at 3 rows" in done.stdout
+    assert "left  sqlite, 3 rows, query" in progress and "[#" in progress and "\n" not in progress
+    assert "repeat 1" not in result.stdout and "Times at 3 rows" in result.stdout
 
 
 def test_the_time_left_follows_the_pace() -> None:

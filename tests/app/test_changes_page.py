@@ -22,7 +22,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the examples were run in, each of which gives what is written below it."""
     folder = tmp_path_factory.mktemp("page")
     names: dict[str, Any] = {}
-    shown = 0
+    count = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
@@ -34,19 +34,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     exec(code, names)
                     continue
                 assert eval(code, names) == eval(expected, {"Decimal": Decimal}), code
-                shown += 1
+                count += 1
     names["store"].close()
-    assert shown > 6
+    assert count > 6
     return folder
 
 
 def _comment_below(lines: list[str]) -> str:
-    found = []
+    comment = []
     for line in lines:
         if not line.startswith("# "):
             break
-        found.append(line[2:])
-    return "\n".join(found)
+        comment.append(line[2:])
+    return "\n".join(comment)
 
 
 def test_its_commands_run(

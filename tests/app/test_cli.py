@@ -20,11 +20,11 @@ from lamella.app.commands.transfer import split_target
 ROOT = Path(__file__).resolve().parents[2]
 
 
-Done = subprocess.CompletedProcess[str]
-Lamella = Callable[..., Done]
+Result = subprocess.CompletedProcess[str]
+Lamella = Callable[..., Result]
 
 
-def process(*words: object) -> Done:
+def process(*words: object) -> Result:
     command = [sys.executable, "-m", "lamella.app", *map(str, words)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, encoding="utf8")
 
@@ -33,7 +33,7 @@ def process(*words: object) -> Done:
 def lamella(capsys: pytest.CaptureFixture[str]) -> Lamella:
     """Runs the command as `process` does, here, where everything is imported."""
 
-    def run(*words: object) -> Done:
+    def run(*words: object) -> Result:
         capsys.readouterr()
         try:
             status = cli.main([*map(str, words)])
@@ -44,15 +44,15 @@ def lamella(capsys: pytest.CaptureFixture[str]) -> Lamella:
     return run
 
 
-def refused(done: Done) -> str:
-    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr, done.stderr
-    return done.stderr
+def refused(result: Result) -> str:
+    assert result.returncode == 2 and result.stdout == "" and "Traceback" not in result.stderr, result.stderr
+    return result.stderr
 
 
 @pytest.fixture
 def store(lamella, tmp_path) -> Path:
-    done = lamella("import", resources.sample("airlines"), tmp_path / "air")
-    assert done.returncode == 0, done.stderr
+    result = lamella("import", resources.sample("airlines"), tmp_path / "air")
+    assert result.returncode == 0, result.stderr
     return tmp_path / "air"
 
 
@@ -60,10 +60,10 @@ def test_the_version_is_told_without_loading_anything_heavy():
     code = "import sys; from lamella.app.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
     names = {"PySide6", "pyarrow", "duckdb", "numpy", "dataclasses", "decimal", "difflib", "typing"}
     heavy = f"print(sorted({names} & sys.modules.keys()))"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code + heavy], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == [f"lamella {__version__}", "[]"]
+    assert result.stdout.splitlines() == [f"lamella {__version__}", "[]"]
 
 
 def test_help_lists_every_command():
@@ -73,13 +73,13 @@ def test_help_lists_every_command():
 
 
 def test_what_is_imported_can_be_asked_for(store):
-    done = process("query", store, "select name from airlines where carrier = 'AA'", "--format", "csv")
-    assert (done.returncode, done.stdout) == (0, "name\nAmerican Airlines Inc.\n")
+    result = process("query", store, "select name from airlines where carrier = 'AA'", "--format", "csv")
+    assert (result.returncode, result.stdout) == (0, "name\nAmerican Airlines Inc.\n")
 
 
 def test_the_table_can_be_given_a_name(lamella, tmp_path):
-    done = lamella("import", resources.sample("airlines"), f"{tmp_path / 'air'}:carriers")
-    assert done.returncode == 0 and "16 rows" in done.stdout and "carriers" in done.stdout
+    result = lamella("import", resources.sample("airlines"), f"{tmp_path / 'air'}:carriers")
+    assert result.returncode == 0 and "16 rows" in result.stdout and "carriers" in result.stdout
     rows = lamella("query", tmp_path / "air", "select count(*) as n from carriers", "--format", "json")
     assert json.loads(rows.stdout) == [{"n": 16}]
 
@@ -147,25 +147,25 @@ def test_a_query_is_either_sql_or_a_table(lamella, store, words, hint):
 
 def test_an_export_can_be_of_the_rows_that_meet_a_condition(lamella, store, tmp_path):
     out = tmp_path / "some.csv"
-    done = lamella("export", store, "airlines", out, "--where", "carrier between 'A' and 'B'")
-    assert done.returncode == 0, done.stderr
+    result = lamella("export", store, "airlines", out, "--where", "carrier between 'A' and 'B'")
+    assert result.returncode == 0, result.stderr
     assert [line[1:3] for line in out.read_text().splitlines()[1:]] == ["AA", "AS"]
 
 
 def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(lamella, store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": "much", "page_cache_mb": 64}')
-    done = lamella("query", store, "select 1 as x", "--format", "csv")
-    assert (done.returncode, done.stdout) == (0, "x\n1\n")
-    assert str(path) in done.stderr and "query_memory_mb" in done.stderr
+    result = lamella("query", store, "select 1 as x", "--format", "csv")
+    assert (result.returncode, result.stdout) == (0, "x\n1\n")
+    assert str(path) in result.stderr and "query_memory_mb" in result.stderr
 
 
 @pytest.mark.slow
 def test_the_memory_of_a_query_is_what_the_settings_say(store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": 512}')
-    done = process("query", store, "select current_setting('memory_limit') as m", "--format", "csv")
-    assert done.stdout == "m\n512.0 MiB\n", done.stderr
+    result = process("query", store, "select current_setting('memory_limit') as m", "--format", "csv")
+    assert result.stdout == "m\n512.0 MiB\n", result.stderr
 
 
 def test_a_store_that_is_not_there_is_not_made_by_asking(lamella, tmp_path):
@@ -200,8 +200,8 @@ def test_a_failed_import_leaves_the_tables_of_a_store_alone(lamella, tmp_path, s
     assert "ragged.csv" in message and "--ragged pad" in message
     left = lamella("query", store, "select count(*) as n from airlines", "--format", "csv")
     assert left.stdout == "n\n16\n"
-    done = lamella("import", tmp_path / "ragged.csv", store, "--ragged", "pad")
-    assert done.returncode == 0 and "5,001 rows" in done.stdout
+    result = lamella("import", tmp_path / "ragged.csv", store, "--ragged", "pad")
+    assert result.returncode == 0 and "5,001 rows" in result.stdout
 
 
 def test_a_colon_without_a_table_is_no_store(lamella, tmp_path):
@@ -222,8 +222,8 @@ def test_a_table_called_like_a_word_of_sql_is_asked_for_in_quotes(lamella, tmp_p
 
 def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(lamella, tmp_path):
     (tmp_path / "t.parquet").write_text("a,b\n1,2\n3,4\n")
-    done = lamella("import", tmp_path / "t.parquet", f"{tmp_path / 's'}:t")
-    assert done.returncode == 0, done.stderr
+    result = lamella("import", tmp_path / "t.parquet", f"{tmp_path / 's'}:t")
+    assert result.returncode == 0, result.stderr
     rows = lamella("query", tmp_path / "s", "select a, b from t order by a", "--format", "jsonl").stdout
     assert [json.loads(line) for line in rows.splitlines()] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
@@ -231,8 +231,8 @@ def test_text_that_calls_itself_parquet_is_taken_for_what_it_is(lamella, tmp_pat
 def test_made_data_has_as_many_rows_as_asked(lamella, tmp_path):
     out = tmp_path / "made.parquet"
     assert lamella("make-data", "mixed", "--rows", "1_000", out).returncode == 0
-    done = lamella("import", out, f"{tmp_path / 's'}:made")
-    assert done.returncode == 0 and "1,000 rows" in done.stdout
+    result = lamella("import", out, f"{tmp_path / 's'}:made")
+    assert result.returncode == 0 and "1,000 rows" in result.stdout
 
 
 def test_a_bug_is_logged_and_ends_with_1(lamella_home, monkeypatch, capsys):
@@ -282,8 +282,8 @@ def test_whole_numbers_are_written_in_several_ways(text, number):
 
 def test_columns_that_are_named_stay_as_they_are_written(lamella, tmp_path):
     (tmp_path / "tools.csv").write_text("name,version\na,1.10\nb,1.100\n")
-    done = lamella("import", tmp_path / "tools.csv", tmp_path / "s", "--text-columns", "version")
-    assert done.returncode == 0, done.stderr
+    result = lamella("import", tmp_path / "tools.csv", tmp_path / "s", "--text-columns", "version")
+    assert result.returncode == 0, result.stderr
     with Store.open(tmp_path / "s", read_only=True) as store:
         assert store["tools"].read()["version"].to_pylist() == ["1.10", "1.100"]
     message = refused(
@@ -293,10 +293,10 @@ def test_columns_that_are_named_stay_as_they_are_written(lamella, tmp_path):
 
 
 def test_one_row_is_one_row(lamella, tmp_path):
-    made = lamella("make-data", "mixed", "--rows", "1", tmp_path / "made.parquet")
-    assert made.stdout.startswith("1 row is in ")
-    done = lamella("import", tmp_path / "made.parquet", tmp_path / "s")
-    assert done.stdout.startswith("1 row is in table made of "), done.stderr
+    data = lamella("make-data", "mixed", "--rows", "1", tmp_path / "made.parquet")
+    assert data.stdout.startswith("1 row is in ")
+    result = lamella("import", tmp_path / "made.parquet", tmp_path / "s")
+    assert result.stdout.startswith("1 row is in table made of "), result.stderr
 
 
 @pytest.mark.parametrize(("word", "hint"), [("improt", "Did you mean 'import'?"), ("zzz", "make-data")])
@@ -360,9 +360,9 @@ def without_display(monkeypatch) -> None:
 def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("a file where a folder should be")
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "taken"))
-    done = process("import", resources.sample("airlines"), tmp_path / "air")
-    assert done.returncode == 0 and "16 rows" in done.stdout, done.stderr
-    assert done.stderr.count("cannot be read") == 1
-    asked = process("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
-    assert (asked.returncode, asked.stdout) == (0, "n\n16\n")
-    assert asked.stderr.count("cannot be read") == 1
+    result = process("import", resources.sample("airlines"), tmp_path / "air")
+    assert result.returncode == 0 and "16 rows" in result.stdout, result.stderr
+    assert result.stderr.count("cannot be read") == 1
+    answer = process("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
+    assert (answer.returncode, answer.stdout) == (0, "n\n16\n")
+    assert answer.stderr.count("cannot be read") == 1

@@ -47,8 +47,8 @@ def test_versions_are_compared_and_differences_applied(files, capsys):
     assert "1 added" in run(capsys, "shop:goods@1", "shop")
     assert "1 removed" in run(capsys, "shop:goods", "shop:goods@first")
     assert "no row differs" in run(capsys, "shop:goods", "shop:goods")
-    shown = run(capsys, "shop:goods", "new.csv", "--apply", "--delete", "--preview")
-    assert "would be applied to goods: 1 row added, 1 row changed, 1 row deleted" in shown
+    preview = run(capsys, "shop:goods", "new.csv", "--apply", "--delete", "--preview")
+    assert "would be applied to goods: 1 row added, 1 row changed, 1 row deleted" in preview
     assert "applied to goods: 1 row added, 1 row changed, 1 row deleted" in run(
         capsys, "shop:goods", "new.csv", "--apply", "--delete"
     )

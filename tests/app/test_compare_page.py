@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the examples were run, each of which gives what is written below it."""
     place = tmp_path_factory.mktemp("page")
     names: dict[str, Any] = {}
-    shown = 0
+    count = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
@@ -31,9 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     exec(code, names)
                     continue
                 assert eval(code, names) == ast.literal_eval(below[0][2:]), code
-                shown += 1
+                count += 1
     names["store"].close()
-    assert shown > 8
+    assert count > 8
     return place
 
 

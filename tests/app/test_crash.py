@@ -24,7 +24,7 @@ def log():
 
 
 @pytest.fixture
-def told(log):
+def errors(log):
     errors = []
     uninstall = crash.install(errors.append)
     yield errors
@@ -32,29 +32,29 @@ def told(log):
 
 
 @uncaught
-def test_an_exception_nobody_caught_is_logged_and_told(told, log, capsys):
+def test_an_exception_nobody_caught_is_logged_and_told(errors, log, capsys):
     error = ValueError("dep_delay broke")
     sys.excepthook(ValueError, error, None)
-    assert told == [error]
+    assert errors == [error]
     assert "dep_delay broke" in log.read_text() and "dep_delay broke" in capsys.readouterr().err
 
 
 @uncaught
-def test_one_on_a_thread_is_told_too(told, capsys):
+def test_one_on_a_thread_is_told_too(errors, capsys):
     def fail() -> None:
         raise KeyError("on a thread")
 
     thread = threading.Thread(target=fail)
     thread.start()
     thread.join()
-    assert [str(error) for error in told] == ["'on a thread'"]
+    assert [str(error) for error in errors] == ["'on a thread'"]
     assert "on a thread" in capsys.readouterr().err
 
 
 @uncaught
-def test_ctrl_c_is_not_a_crash(told, capsys):
+def test_ctrl_c_is_not_a_crash(errors, capsys):
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert told == [] and "KeyboardInterrupt" in capsys.readouterr().err
+    assert errors == [] and "KeyboardInterrupt" in capsys.readouterr().err
 
 
 def test_the_hooks_are_given_back(log):

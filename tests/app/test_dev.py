@@ -314,23 +314,23 @@ def installable(pin: Requirement, python: str) -> bool:
     """By the metadata of the installed package; a pin of a version or package that is not installed here
     belongs to another Python or system, whose test run looks at it."""
     try:
-        found = importlib.metadata.metadata(pin.name)
+        metadata = importlib.metadata.metadata(pin.name)
     except importlib.metadata.PackageNotFoundError:
         return True
-    return not pin.specifier.contains(found["Version"]) or SpecifierSet(
-        found.get("Requires-Python", "")
+    return not pin.specifier.contains(metadata["Version"]) or SpecifierSet(
+        metadata.get("Requires-Python", "")
     ).contains(python)
 
 
 def test_pins_of_this_python_are_the_versions_installed_here():
     """Else the test above would look at other metadata than that of the pins."""
-    here = [pin for pin in constraints() if pin.marker is None or pin.marker.evaluate()]
+    pins = [pin for pin in constraints() if pin.marker is None or pin.marker.evaluate()]
     versions = {dist.name: dist.version for dist in importlib.metadata.distributions()}
     by_name = {canonicalize_name(name): version for name, version in versions.items()}
-    others = {
+    differences = {
         f"{pin} (installed: {by_name[name]})"
-        for pin in here
+        for pin in pins
         if (name := canonicalize_name(pin.name)) in by_name and not pin.specifier.contains(by_name[name])
     }
-    assert not others
-    assert len([pin for pin in here if canonicalize_name(pin.name) in by_name]) > len(here) * 0.9
+    assert not differences
+    assert len([pin for pin in pins if canonicalize_name(pin.name) in by_name]) > len(pins) * 0.9

@@ -103,8 +103,8 @@ def test_every_page_is_in_the_index():
 
 def test_pictures_are_those_that_pages_show_and_small():
     files = {path.stem: path for path in (ROOT / "docs" / "pictures").iterdir()}
-    shown = {name for page in PAGES for name in _pictures(ROOT / page)}
-    assert set(files) == {*pictures.SHOWN, *pictures.SCREENS} == shown
+    names = {name for page in PAGES for name in _pictures(ROOT / page)}
+    assert set(files) == {*pictures.SHOWN, *pictures.SCREENS} == names
     assert {path.suffix for path in files.values()} == {".png"}
     assert max(path.stat().st_size for path in files.values()) <= 150_000
 

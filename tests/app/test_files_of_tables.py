@@ -43,9 +43,9 @@ def test_import_brings_all_tables_of_a_file(
 ) -> None:
     assert cli.main(["import", str(shop), str(tmp_path / "all")]) == cli.OK
     assert cli.main(["import", str(shop), f"{tmp_path / 'one'}:o", "--table", "orders"]) == cli.OK
-    with Store.open(tmp_path / "all") as every, Store.open(tmp_path / "one") as one:
-        assert sorted(every.tables) == ["customers", "orders"] and one.tables == ["o"]
-        assert one["o"].num_rows == 3
+    with Store.open(tmp_path / "all") as all_tables, Store.open(tmp_path / "one") as single:
+        assert sorted(all_tables.tables) == ["customers", "orders"] and single.tables == ["o"]
+        assert single["o"].num_rows == 3
     capsys.readouterr()
     assert cli.main(["import", str(shop), f"{tmp_path / 'none'}:t"]) != cli.OK
     assert "cannot all become table 't'" in capsys.readouterr().err

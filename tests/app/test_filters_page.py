@@ -68,12 +68,14 @@ def test_every_operator_is_in_the_table_and_in_its_order():
     assert [row[0] for row in OPERATIONS] == list(OPERATORS)
 
 
-@pytest.mark.parametrize(("operator", "typed", "built", "asked", "kinds"), OPERATIONS, ids=lambda cell: cell)
-def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, asked, kinds):
+@pytest.mark.parametrize(
+    ("operator", "typed", "built", "query_text", "kinds"), OPERATIONS, ids=lambda cell: cell
+)
+def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, query_text, kinds):
     tree = parse(typed)
     assert tree.operator == operator
     assert eval(built, dict(NAMES)) == tree
-    query = eval(asked)
+    query = eval(query_text)
     assert isinstance(from_mongo(query), Filter)
     actual = [shop.read(["_id"], where=where).column(0).to_pylist() for where in (typed, query)]
     assert actual[0] == actual[1]
@@ -83,16 +85,16 @@ def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, asked,
 
 @pytest.mark.parametrize(("what", "typed", "python"), VALUES, ids=lambda cell: cell)
 def test_values_are_typed_as_the_page_says(what, typed, python):
-    value, wanted = parse(f"a ~ {typed}").values[0], eval(python, dict(NAMES))
-    assert type(value) is type(wanted)
-    assert repr(value) == repr(wanted) or value == wanted
+    value, expected = parse(f"a ~ {typed}").values[0], eval(python, dict(NAMES))
+    assert type(value) is type(expected)
+    assert repr(value) == repr(expected) or value == expected
 
 
 def test_the_mistake_is_shown_as_the_page_shows_it(shop):
-    (shown,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    (message,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     with pytest.raises(UnknownColumn) as caught:
-        shop.count(shown.splitlines()[1].strip())
-    assert f"{caught.value}\n" == shown
+        shop.count(message.splitlines()[1].strip())
+    assert f"{caught.value}\n" == message
 
 
 @pytest.mark.parametrize("command", re.findall(r"^lamella .*", PAGE, re.MULTILINE))

@@ -87,9 +87,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def launcher(lamella_home: Path, runtime_folder: Path) -> Iterator[Launcher]:
-    made = Launcher(lamella_home)
-    yield made
-    for process in made.processes:
+    launcher_ = Launcher(lamella_home)
+    yield launcher_
+    for process in launcher_.processes:
         process.kill()
         process.wait()
 
@@ -156,20 +156,20 @@ def connect(qtbot) -> QLocalSocket:
 
 
 @pytest.fixture
-def opened(qtbot, runtime_folder) -> Iterator[list[list[Path]]]:
+def file_lists(qtbot, runtime_folder) -> Iterator[list[list[Path]]]:
     server = LaunchServer()
     server.listen(launch.address())
-    found: list[list[Path]] = []
-    server.serve(lambda files: found.append(list(files)))
-    yield found
+    requests: list[list[Path]] = []
+    server.serve(lambda files: requests.append(list(files)))
+    yield requests
     server.close()
 
 
-def test_many_files_are_handed_over(qtbot, opened):
+def test_many_files_are_handed_over(qtbot, file_lists):
     files = [Path(f"/data/{number:0100}").absolute() for number in range(10_000)]
     assert_handed_over(qtbot, files)
     assert_handed_over(qtbot, [])
-    assert opened == [files, []]
+    assert file_lists == [files, []]
 
 
 @pytest.mark.parametrize(
@@ -185,22 +185,22 @@ def test_many_files_are_handed_over(qtbot, opened):
     ],
     ids=["relative", "one relative", "option", "no separator", "after the end", "empty name", "oversized"],
 )
-def test_a_hostile_message_is_dropped(qtbot, opened, message):
+def test_a_hostile_message_is_dropped(qtbot, file_lists, message):
     client = connect(qtbot)
     client.write(message)
     qtbot.waitUntil(lambda: client.state() == QLocalSocket.LocalSocketState.UnconnectedState)
-    assert not client.readAll().data() and opened == []
+    assert not client.readAll().data() and file_lists == []
     assert_handed_over(qtbot, [Path("/data/a").absolute()])
 
 
-def test_a_launch_that_says_nothing_is_dropped(qtbot, opened, monkeypatch):
+def test_a_launch_that_says_nothing_is_dropped(qtbot, file_lists, monkeypatch):
     monkeypatch.setattr(launch, "PATIENCE_MS", 20)
     client = connect(qtbot)
     qtbot.waitUntil(lambda: client.state() == QLocalSocket.LocalSocketState.UnconnectedState)
-    assert opened == []
+    assert file_lists == []
 
 
-def test_a_crowd_of_launches_is_dropped(qtbot, opened):
+def test_a_crowd_of_launches_is_dropped(qtbot, file_lists):
     crowd = [connect(qtbot) for _ in range(launch.MOST_CONNECTIONS)]
     one_more = QLocalSocket()
     with qtbot.waitSignal(one_more.disconnected):
@@ -231,7 +231,7 @@ def test_a_window_of_another_version_gets_no_files(qtbot, runtime_folder, greeti
         assert window.stdout.readline() == b"b''\n"
 
 
-def test_a_list_that_is_too_long_stays_here(qtbot, opened, monkeypatch):
+def test_a_list_that_is_too_long_stays_here(qtbot, file_lists, monkeypatch):
     monkeypatch.setattr(launch, "MOST_BYTES", 10)
     assert not launch.hand_over([Path("/data/long")], LaunchServer())
 
@@ -247,11 +247,11 @@ def test_a_folder_of_somebody_else_is_not_used(qtbot, runtime_folder, caplog):
 
 
 def test_two_homes_do_not_meet(runtime_folder, monkeypatch, tmp_path):
-    here = launch.address()
+    address = launch.address()
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "other"))
-    assert launch.address() != here
+    assert launch.address() != address
     monkeypatch.delenv("LAMELLA_HOME")
-    assert launch.address() != here
+    assert launch.address() != address
 
 
 @pytest.mark.parametrize("words", [["query", "{file}", "select 1"], ["--bench-systems", "tables"]])

@@ -32,9 +32,9 @@ print(len(names), *sorted(m for m in sys.modules if m.startswith(above)))
 
 @pytest.mark.slow
 def test_importing_all_of_core_brings_no_qt_along():
-    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    count, *strangers = done.stdout.split()
+    result = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    count, *strangers = result.stdout.split()
     assert int(count) > 30 and strangers == []
 
 
@@ -69,8 +69,8 @@ def check(command: list[str], house: Path) -> subprocess.CompletedProcess[str]:
 def test_mypy_sees_a_type_error_in_core(empty_house):
     assert check(MYPY, empty_house).returncode == 0
     (empty_house / "core" / "arrow" / "planted.py").write_text("size: int = 'large'\n")
-    done = check(MYPY, empty_house)
-    assert done.returncode == 1 and "planted.py:1: error" in done.stdout
+    result = check(MYPY, empty_house)
+    assert result.returncode == 1 and "planted.py:1: error" in result.stdout
 
 
 def test_import_linter_finds_nothing_where_nothing_is_imported(empty_house):
@@ -91,8 +91,8 @@ def test_import_linter_finds_nothing_where_nothing_is_imported(empty_house):
 )
 def test_import_linter_sees_an_import_of_what_is_above(empty_house, room, line):
     (empty_house / room.replace(".", "/") / "planted.py").write_text(line + "\n")
-    done = check(LINT_IMPORTS, empty_house)
-    assert done.returncode == 1 and f"lamella.{room}.planted" in done.stdout
+    result = check(LINT_IMPORTS, empty_house)
+    assert result.returncode == 1 and f"lamella.{room}.planted" in result.stdout
 
 
 PUBLIC = """
@@ -107,7 +107,7 @@ except AttributeError as error:
 
 
 def test_public_names_are_imported_when_they_are_used():
-    done = subprocess.run([sys.executable, "-c", PUBLIC], capture_output=True, text=True, check=True)
-    names, refusal = done.stdout.splitlines()
+    result = subprocess.run([sys.executable, "-c", PUBLIC], capture_output=True, text=True, check=True)
+    names, refusal = result.stdout.splitlines()
     assert names.split() == ["|"], "nothing heavy comes with the package, and no name is missing"
     assert "'Stores'" in refusal

@@ -58,10 +58,10 @@ def test_only_the_last_files_are_remembered():
 
 
 def test_two_windows_do_not_forget_for_each_other():
-    one, other = State(), State()
-    one.remember(Path("/data/a"))
-    other.save_geometry(b"g")
-    other.remember(Path("/data/b"))
+    first, second = State(), State()
+    first.remember(Path("/data/a"))
+    second.save_geometry(b"g")
+    second.remember(Path("/data/b"))
     assert State().recent == [Path("/data/b"), Path("/data/a")] and State().geometry == b"g"
 
 
@@ -79,14 +79,14 @@ def test_an_unreadable_state_is_logged(caplog):
 
 def test_what_cannot_be_written_is_told_and_holds_until_the_end(lamella_home):
     problems = []
-    kept = memory(problems.append)
+    state = memory(problems.append)
     (lamella_home / "config").rmdir()
     (lamella_home / "config").write_text("")
-    kept.theme = "dark"
-    assert kept.theme == "dark" and len(problems) == 1
+    state.theme = "dark"
+    assert state.theme == "dark" and len(problems) == 1
     assert str(lamella_home / "config") in str(problems[0])
-    kept.remember(Path("/data/a.csv"))
-    assert kept.recent == [Path("/data/a.csv")] and len(problems) == 1
+    state.remember(Path("/data/a.csv"))
+    assert state.recent == [Path("/data/a.csv")] and len(problems) == 1
 
 
 def test_setting_what_is_already_so_writes_nothing():

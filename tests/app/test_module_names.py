@@ -121,15 +121,15 @@ def short_in(line: str, place: str) -> Iterator[Mention]:
 def words_by_owner() -> dict[str, set[str]]:
     """The words of the code of modules, packages and classes, without docstrings; a class has its
     module's."""
-    found: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for path in (path for path in files((*ROOMS, "tests")) if path.suffix == ".py"):
         text = DOCSTRING.sub("", path.read_text("utf8"))
         words = set(re.findall(r"\w+", text))
         name = path.parent.name if path.name == "__init__.py" else path.stem
-        found[path.parent.name].add(name)
+        names[path.parent.name].add(name)
         for owner in (name, *re.findall(r"^class (\w+)", text, re.MULTILINE)):
-            found[owner] |= words
-    return found
+            names[owner] |= words
+    return names
 
 
 def wrong_short(found: Iterable[Mention]) -> list[str]:

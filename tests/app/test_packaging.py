@@ -75,8 +75,8 @@ S3Store("bucket", region="us-east-1", skip_signature=True)
 
 def test_files_elsewhere_are_read_without_what_the_bundle_leaves_out():
     command = [sys.executable, "-c", WITHOUT, *bundle_contents.UNUSED_MODULES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_systems_that_are_left_out_say_what_they_lack():
 
 
 @pytest.mark.parametrize(
-    ("started", "asked"),
+    ("started", "program_name"),
     [("lamella", "lamella"), ("lamellaw", "lamella.exe"), ("lamella.exe", "lamella.exe")],
 )
-def test_workers_of_the_bundle_are_the_program_with_streams(monkeypatch, tmp_path, started, asked):
+def test_workers_of_the_bundle_are_the_program_with_streams(monkeypatch, tmp_path, started, program_name):
     """On Windows the window is started by another one, which has none."""
     monkeypatch.setattr(child.sys, "frozen", True, raising=False)
     monkeypatch.setattr(child.sys, "executable", str(tmp_path / started))
-    assert child.command("--bench-worker") == [str(tmp_path / asked), "--bench-worker"]
+    assert child.command("--bench-worker") == [str(tmp_path / program_name), "--bench-worker"]
 
 
 def test_the_bundle_says_how_systems_are_added(monkeypatch):
@@ -143,8 +143,8 @@ def test_the_bundle_says_that_the_keyring_is_not_in_it(monkeypatch):
 
 
 def test_second_launch_and_language_files_are_not_excluded():
-    kept = {"PySide6.QtNetwork", "PySide6.QtSvg", "PySide6.QtWidgets", "apsw", "pandas", "tantivy", "ssl"}
-    assert not kept & set(bundle_contents.UNUSED_MODULES)
+    modules = {"PySide6.QtNetwork", "PySide6.QtSvg", "PySide6.QtWidgets", "apsw", "pandas", "tantivy", "ssl"}
+    assert not modules & set(bundle_contents.UNUSED_MODULES)
 
 
 def test_part_of_an_archive_of_icu_is_an_archive():
@@ -207,8 +207,8 @@ def test_about_shows_the_licences_that_the_bundle_holds(qtbot, monkeypatch):
     dialog = about.AboutDialog()
     qtbot.addWidget(dialog)
     next(button for button in dialog.findChildren(about.QPushButton) if button.text() == "Licences").click()
-    shown = dialog.findChild(about.LicencesDialog)
-    assert shown.text.toPlainText() == "Every licence"
+    licences_dialog = dialog.findChild(about.LicencesDialog)
+    assert licences_dialog.text.toPlainText() == "Every licence"
 
 
 def test_pictures_of_pages_have_256_colors_and_those_that_matter():
@@ -219,8 +219,8 @@ def test_pictures_of_pages_have_256_colors_and_those_that_matter():
     smaller = pictures.with_fewer_colors(picture)
     assert smaller.size() == picture.size() and smaller.colorCount() == 256
     assert smaller.pixelColor(40, 40) == QColor("white")
-    found, was = smaller.pixelColor(63, 15), picture.pixelColor(63, 15)
-    assert abs(found.red() - was.red()) + abs(found.green() - was.green()) < 20
+    color, was = smaller.pixelColor(63, 15), picture.pixelColor(63, 15)
+    assert abs(color.red() - was.red()) + abs(color.green() - was.green()) < 20
     plain = QImage(8, 8, QImage.Format.Format_RGB32)
     plain.fill(QColor("teal"))
     assert pictures.with_fewer_colors(plain).convertToFormat(plain.format()) == plain
@@ -234,7 +234,7 @@ def test_needed_glibc_is_the_newest_of_any_file(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a script of the packages for Linux")
 @pytest.mark.parametrize(
-    ("found", "code", "said"),
+    ("libc", "code", "said"),
     [
         ("glibc 2.31", 2, "needs the GNU C library 2.35 or newer; here is 2.31"),
         ("glibc 2.9", 2, "here is 2.9"),
@@ -243,21 +243,21 @@ def test_needed_glibc_is_the_newest_of_any_file(tmp_path):
         ("glibc 3.1", 0, "started with 'a b'"),
     ],
 )
-def test_the_archive_says_when_the_c_library_is_too_old(tmp_path, found, code, said):
+def test_the_archive_says_when_the_c_library_is_too_old(tmp_path, libc, code, said):
     script = (ROOT / "packaging/linux/launcher.sh").read_text("utf8").replace("@GLIBC@", "2.35")
     for name, text in {
         "lamella": script,
-        "bin/getconf": f"#!/bin/sh\necho '{found}'\n",
+        "bin/getconf": f"#!/bin/sh\necho '{libc}'\n",
         "lib/lamella": "#!/bin/sh\necho \"started with '$1'\"\n",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
+    result = subprocess.run(
         [tmp_path / "lamella", "a b"], capture_output=True, text=True, check=False, env={"PATH": path}
     )
-    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stderr
+    assert (result.returncode, said in result.stdout + result.stderr) == (code, True), result.stderr
 
 
 def test_workflows_name_files_that_there_are():

@@ -108,11 +108,11 @@ def private_names(text: str) -> Iterator[str]:
 
 
 def used() -> dict[str, set[str]]:
-    found = {
+    names_by_file = {
         path.relative_to(TESTS).as_posix(): set(private_names(path.read_text("utf8"))) - OF_PYTHON
         for path in TESTS.rglob("*.py")
     }
-    return {file: names for file, names in found.items() if names}
+    return {file: names for file, names in names_by_file.items() if names}
 
 
 def test_tests_use_no_private_names_but_those_that_are_listed():

@@ -44,11 +44,11 @@ def test_every_function_is_in_its_table():
 
 def test_every_aggregate_is_in_its_table():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(one.id, one.label, one.takes) for one in AGGREGATES.values()]
+    assert rows == [(aggregate.id, aggregate.label, aggregate.takes) for aggregate in AGGREGATES.values()]
 
 
 @pytest.mark.parametrize(
-    ("what", "there"),
+    ("what", "functions"),
     [
         ("stages", [*STAGES, LOOKUP]),
         ("accumulators", ACCUMULATORS),
@@ -56,6 +56,6 @@ def test_every_aggregate_is_in_its_table():
     ],
     ids=["stages", "accumulators", "operators"],
 )
-def test_everything_of_mongodb_is_in_its_table(what, there):
+def test_everything_of_mongodb_is_in_its_table(what, functions):
     (row,) = re.findall(rf"^\| {what} \| (.*) \|$", PAGE, re.MULTILINE)
-    assert row == ", ".join(f"`{name}`" for name in there)
+    assert row == ", ".join(f"`{name}`" for name in functions)

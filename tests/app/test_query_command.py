@@ -18,7 +18,7 @@ from lamella.app import cli, paths
 from lamella.core.query.pipeline_python import to_command
 from lamella.core.store.views import FileViews
 
-Asked = Callable[..., list[dict[str, Any]]]
+Ask = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def shop(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
     """The rows that `lamella query` prints as JSON."""
 
     def ask(*words: str) -> list[dict[str, Any]]:
@@ -54,31 +54,31 @@ def _refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().err
 
 
-def test_a_statement_takes_values(shop: str, asked: Asked) -> None:
+def test_a_statement_takes_values(shop: str, ask: Ask) -> None:
     counted = "select count(*) as n from sales where city = "
-    assert asked(shop, f"{counted} ?", "--param", "Oslo") == [{"n": 2}]
-    assert asked(shop, f"{counted} $c and amount > $a", "--param", "c=Oslo", "--param", "a=2") == [{"n": 1}]
+    assert ask(shop, f"{counted} ?", "--param", "Oslo") == [{"n": 2}]
+    assert ask(shop, f"{counted} $c and amount > $a", "--param", "c=Oslo", "--param", "a=2") == [{"n": 1}]
 
 
 def test_a_statement_changes_a_table_only_when_it_may(
-    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+    shop: str, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statement = "delete from sales where city = 'Rome'"
     assert "write" in _refused(capsys, "query", shop, statement)
-    assert asked(shop, statement, "--write")[0]["deleted"] == 1
-    assert asked(shop, "select count(*) as n from sales") == [{"n": 2}]
+    assert ask(shop, statement, "--write")[0]["deleted"] == 1
+    assert ask(shop, "select count(*) as n from sales") == [{"n": 2}]
 
 
-def test_an_earlier_version_is_asked_in_sql_and_by_a_condition(shop: str, asked: Asked) -> None:
-    assert asked(shop, "select amount from sales where city = 'Rome'", "--as-of", "1") == [{"amount": 2.25}]
-    assert asked(shop, "--where", "amount > 2.3", "--columns", "city", "--as-of", "1") == [{"city": "Oslo"}]
+def test_an_earlier_version_is_asked_in_sql_and_by_a_condition(shop: str, ask: Ask) -> None:
+    assert ask(shop, "select amount from sales where city = 'Rome'", "--as-of", "1") == [{"amount": 2.25}]
+    assert ask(shop, "--where", "amount > 2.3", "--columns", "city", "--as-of", "1") == [{"city": "Oslo"}]
 
 
-def test_files_are_asked_in_place(tmp_path: Path, asked: Asked) -> None:
+def test_files_are_asked_in_place(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "days.csv").write_text("day,n\nmon,1\ntue,2\nwed,3\n", encoding="utf-8")
     file = str(tmp_path / "days.csv")
-    assert asked(file, "select sum(n) as total from days") == [{"total": 6}]
-    assert asked(file, "--where", "n > 1", "--sort", "-n", "--columns", "day") == [
+    assert ask(file, "select sum(n) as total from days") == [{"total": 6}]
+    assert ask(file, "--where", "n > 1", "--sort", "-n", "--columns", "day") == [
         {"day": "wed"},
         {"day": "tue"},
     ]
@@ -89,19 +89,19 @@ def test_options_may_stand_before_the_statement(shop: str, capsys: pytest.Captur
     assert capsys.readouterr().out == "x\n1\n"
 
 
-def test_stages_and_saved_queries_are_asked(shop: str, asked: Asked, tmp_path: Path) -> None:
+def test_stages_and_saved_queries_are_asked(shop: str, ask: Ask, tmp_path: Path) -> None:
     stages = [{"$group": {"_id": "$city", "n": {"$sum": 1}}}, {"$sort": {"n": -1}}]
     expected = [{"_id": "Oslo", "n": 2}, {"_id": "Rome", "n": 1}]
-    assert asked(shop, "--aggregate", json.dumps(stages)) == expected
+    assert ask(shop, "--aggregate", json.dumps(stages)) == expected
     saved = tmp_path / "q.json"
     with Store.open(shop) as store:
         asking = store["sales"].group_by("city").agg(n=agg.count()).sort("city")
         saved.write_text(json.dumps(asking.to_json()), encoding="utf-8")
-    assert asked(shop, "--saved", str(saved)) == [{"city": "Oslo", "n": 2}, {"city": "Rome", "n": 1}]
+    assert ask(shop, "--saved", str(saved)) == [{"city": "Oslo", "n": 2}, {"city": "Rome", "n": 1}]
 
 
 def test_steps_and_views_are_asked(
-    shop: str, asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shop: str, ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps = tmp_path / "steps.json"
     with Store.open(shop) as store:
@@ -112,12 +112,12 @@ def test_steps_and_views_are_asked(
         command = shlex.split(to_command(asking.compute(m=col("n") * 2).pipeline, shop, asking.sources))
         plain = shlex.split(to_command(asking.sort("-city").pipeline, shop, asking.sources))
     rows = [{"city": "Oslo", "n": 1}, {"city": "Rome", "n": 1}]
-    assert asked(shop, "--view", "big") == rows
-    assert asked(shop, "--steps", str(steps)) == rows
-    assert asked(shop, "--steps", steps.read_text()) == rows
-    assert asked(shop, "--table", "sales", "--steps", listed) == rows
-    assert asked(*command[2:]) == [{**row, "m": 2} for row in rows]
-    assert "--steps" not in plain and asked(*plain[2:]) == rows[::-1]
+    assert ask(shop, "--view", "big") == rows
+    assert ask(shop, "--steps", str(steps)) == rows
+    assert ask(shop, "--steps", steps.read_text()) == rows
+    assert ask(shop, "--table", "sales", "--steps", listed) == rows
+    assert ask(*command[2:]) == [{**row, "m": 2} for row in rows]
+    assert "--steps" not in plain and ask(*plain[2:]) == rows[::-1]
     assert "Did you mean 'big'?" in _refused(capsys, "query", shop, "--view", "bigg")
     assert "cannot be combined with --view" in _refused(
         capsys, "query", shop, "--view", "big", "--limit", "1"
@@ -126,31 +126,31 @@ def test_steps_and_views_are_asked(
     assert "could not be read" in _refused(capsys, "query", shop, "--steps", "nowhere.json")
 
 
-def test_views_of_files_are_asked(tmp_path: Path, asked: Asked) -> None:
+def test_views_of_files_are_asked(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "n.csv").write_text("a\n1\n2\n")
     data = open_dataset(tmp_path / "n.csv")
     FileViews(paths.saved_views()).save("big", data.where("a > 1"), data.paths)
-    assert asked(str(tmp_path / "n.csv"), "--view", "big") == [{"a": 2}]
+    assert ask(str(tmp_path / "n.csv"), "--view", "big") == [{"a": 2}]
     command = shlex.split(
         to_command(data.query().unwind("a").pipeline, "x", data.query().sources, table=False)
     )
     assert command[3] == "--steps"
 
 
-def test_a_column_is_told_at_a_glance(shop: str, asked: Asked) -> None:
-    told = {row["what"]: row["value"] for row in asked(shop, "--profile", "amount", "--where", "amount < 5")}
-    assert (told["rows"], told["min"], told["max"], told["nulls"]) == ("2", "1.5", "3.0", "0")
+def test_a_column_is_told_at_a_glance(shop: str, ask: Ask) -> None:
+    figures = {row["what"]: row["value"] for row in ask(shop, "--profile", "amount", "--where", "amount < 5")}
+    assert (figures["rows"], figures["min"], figures["max"], figures["nulls"]) == ("2", "1.5", "3.0", "0")
 
 
 def test_indexes_are_made_listed_used_and_dropped(
-    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+    shop: str, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["index", shop, "sales", "city"]) == cli.OK
     assert cli.main(["index", shop, "sales", "city", "--words"]) == cli.OK
     capsys.readouterr()
     assert cli.main(["index", shop, "sales"]) == cli.OK
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["sorted", "fulltext"]
-    assert [row["city"] for row in asked(shop, "--search", "rome")] == ["Rome"]
+    assert [row["city"] for row in ask(shop, "--search", "rome")] == ["Rome"]
     assert cli.main(["index", shop, "sales", "city", "--drop"]) == cli.OK
     assert cli.main(["index", shop, "sales", "city", "--words", "--drop"]) == cli.OK
     capsys.readouterr()
@@ -158,15 +158,13 @@ def test_indexes_are_made_listed_used_and_dropped(
     assert capsys.readouterr().out == "no indexes\n"
 
 
-def test_json_has_every_column_and_numbers_as_numbers(shop: str, asked: Asked) -> None:
+def test_json_has_every_column_and_numbers_as_numbers(shop: str, ask: Ask) -> None:
     statement = (
         "select a.city, b.city, sum(1) as s, 0.25::decimal(9, 2) as d,"
         " interval '1 month 2 days 1.5 seconds' as i"
         " from sales a join sales b on a.city = 'Rome' and b.city = 'Rome' group by all"
     )
-    assert asked(shop, statement) == [
-        {"city": "Rome", "city_2": "Rome", "s": 1, "d": 0.25, "i": "P1M2DT1.5S"}
-    ]
+    assert ask(shop, statement) == [{"city": "Rome", "city_2": "Rome", "s": 1, "d": 0.25, "i": "P1M2DT1.5S"}]
 
 
 @pytest.mark.parametrize("format_", ["table", "csv", "json", "jsonl"])
@@ -202,7 +200,7 @@ def test_what_does_not_go_together_is_told(
 
 
 def test_totals_are_printed_below_the_groups(
-    shop: str, capsys: pytest.CaptureFixture[str], asked: Asked, tmp_path: Path
+    shop: str, capsys: pytest.CaptureFixture[str], ask: Ask, tmp_path: Path
 ) -> None:
     """The totals are of all rows, and are not printed for programs, which would read them as a group."""
     groups = ["--group-by", "city", "--agg", "n=count()", "m=mean(amount)", "--sort=-n", "--limit", "1"]
@@ -223,17 +221,17 @@ def test_totals_are_printed_below_the_groups(
         path.write_text(json.dumps(saved.to_json()))
     assert cli.main(["query", shop, "--saved", str(path)]) == cli.OK
     assert capsys.readouterr().out == printed
-    assert asked(shop, "--saved", str(path)) == [{"city": "Oslo", "n": 2, "m": 2.25}]
+    assert ask(shop, "--saved", str(path)) == [{"city": "Oslo", "n": 2, "m": 2.25}]
 
 
-def test_a_name_may_be_quoted_as_in_a_condition_and_rows_counted_by_a_star(shop: str, asked: Asked) -> None:
-    assert asked(shop, "--agg", "n=count(*)", 'top=max("amount")') == [{"n": 3, "top": 9.0}]
+def test_a_name_may_be_quoted_as_in_a_condition_and_rows_counted_by_a_star(shop: str, ask: Ask) -> None:
+    assert ask(shop, "--agg", "n=count(*)", 'top=max("amount")') == [{"n": 3, "top": 9.0}]
 
 
 def test_the_table_is_named_unless_there_is_only_one(
-    shop: str, asked: Asked, capsys: pytest.CaptureFixture[str]
+    shop: str, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(asked(shop, "--where", "city = 'Oslo'")) == 2
+    assert len(ask(shop, "--where", "city = 'Oslo'")) == 2
     with Store.open(shop) as store:
         store.create_table("towns", {"city": ["Oslo"]})
     assert "sales, towns" in _refused(capsys, "query", shop, "--where", "city = 'Oslo'")

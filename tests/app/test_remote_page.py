@@ -29,9 +29,9 @@ def test_every_kind_and_secret_is_described():
 
 
 def test_the_usual_schemes_are_described():
-    shown = set(re.findall(r"`(\w+)://", PAGE))
-    assert shown <= {*file_schemes(), "sc"}
-    assert {"s3", "gs", "az", "hdfs", "webhdfs", "https"} <= shown
+    schemes = set(re.findall(r"`(\w+)://", PAGE))
+    assert schemes <= {*file_schemes(), "sc"}
+    assert {"s3", "gs", "az", "hdfs", "webhdfs", "https"} <= schemes
 
 
 def run(*words: str) -> int:

@@ -82,6 +82,6 @@ def test_a_wheel_has_every_file_of_the_package_and_nothing_else(tmp_path):
     }
     assert files_below(unpacked) == {f"lamella/{file}" for file in {"__init__.py", "py.typed"} | rooms}
     look = [sys.executable, "-c", LOOK, str(unpacked)]
-    done = subprocess.run(look, cwd=unpacked, check=True, capture_output=True, text=True)
-    *tables, icon = done.stdout.splitlines()
+    result = subprocess.run(look, cwd=unpacked, check=True, capture_output=True, text=True)
+    *tables, icon = result.stdout.splitlines()
     assert [line.split()[0] for line in tables] == list(resources.SAMPLE_TABLES) and icon == "1"

@@ -59,15 +59,15 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_slow_tests_run_when_they_are_named(suite, words, passed):
-    done = suite.runpytest_inprocess("-p", "tests.slow_tests", "-p", "no:cacheprovider", *words)
-    assert done.parseoutcomes().get("passed", 0) == passed
+    result = suite.runpytest_inprocess("-p", "tests.slow_tests", "-p", "no:cacheprovider", *words)
+    assert result.parseoutcomes().get("passed", 0) == passed
 
 
 def test_the_summary_says_what_was_left_out(suite):
-    done = suite.runpytest_inprocess("-p", "tests.slow_tests")
-    done.stdout.fnmatch_lines(["5 tests took * s of work; 6 slow ones were left out, which --all runs"])
-    done = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
-    done.stdout.fnmatch_lines(["11 tests took * s of work"])
+    result = suite.runpytest_inprocess("-p", "tests.slow_tests")
+    result.stdout.fnmatch_lines(["5 tests took * s of work; 6 slow ones were left out, which --all runs"])
+    result = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
+    result.stdout.fnmatch_lines(["11 tests took * s of work"])
 
 
 def test_property_tests_have_fewer_examples_in_the_suite(monkeypatch):

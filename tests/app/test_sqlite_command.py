@@ -28,7 +28,7 @@ def test_files_and_stores_are_tables(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reason"),
     [
         ("delete from airlines", "may not be modified"),
         ("select nope from airlines", "no such column: nope"),
@@ -37,11 +37,11 @@ def test_files_and_stores_are_tables(tmp_path: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_what_fails_is_told_once_and_ends_it(
-    command: str, told: str, capsys: pytest.CaptureFixture[str]
+    command: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["sqlite", AIRLINES, "--command", command, "--command", "select 'later'"]) == cli.REFUSED
     printed = capsys.readouterr()
-    assert printed.err.count(told) == 1
+    assert printed.err.count(reason) == 1
     assert "later" not in printed.out
 
 
@@ -56,9 +56,9 @@ def test_a_command_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]
 def test_a_script_that_is_not_utf8_is_refused() -> None:
     code = "import sys; from lamella.app import cli; sys.exit(cli.main(sys.argv[1:]))"
     words = [sys.executable, "-X", "utf8", "-c", code, "sqlite", AIRLINES]
-    done = subprocess.run(words, check=False, input=b"select '\xff';\n", capture_output=True, timeout=60)
-    assert done.returncode == cli.REFUSED
-    assert b"the commands are not UTF-8 text" in done.stderr
+    result = subprocess.run(words, check=False, input=b"select '\xff';\n", capture_output=True, timeout=60)
+    assert result.returncode == cli.REFUSED
+    assert b"the commands are not UTF-8 text" in result.stderr
 
 
 def test_a_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,11 +73,11 @@ def test_a_script_comes_from_standard_input() -> None:
         "assert 'pandas' not in sys.modules; sys.exit(code)"
     )
     script = "select count(*) from planes where year between 1990 and '1999';\n.quit\n"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "sqlite", PLANES],
         input=script,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "977\n")
+    assert (result.returncode, result.stderr, result.stdout) == (0, "", "977\n")

@@ -114,8 +114,8 @@ def test_verify_tells_of_a_damaged_log_before_anybody_writes_over_it(
 
 def _content(folder: Path) -> dict[Path, bytes]:
     """Without what SQLite makes to read a catalog with others."""
-    found = (path for path in folder.rglob("*") if path.suffix not in (".sqlite-wal", ".sqlite-shm"))
-    return {path: path.read_bytes() if path.is_file() else b"" for path in found}
+    paths = (path for path in folder.rglob("*") if path.suffix not in (".sqlite-wal", ".sqlite-shm"))
+    return {path: path.read_bytes() if path.is_file() else b"" for path in paths}
 
 
 def test_checks_are_listed_and_set(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,18 +48,18 @@ def test_window_that_was_released_is_claimed_by_the_next_start(files):
     entry = files.add()
     entry.save({"tabs": [1]}, 1)
     entry.release()
-    (found,), problems = again(files).claim()
-    assert found.state == {"tabs": [1]} and problems == []
-    found.release()
+    (workspace,), problems = again(files).claim()
+    assert workspace.state == {"tabs": [1]} and problems == []
+    workspace.release()
 
 
 def test_window_of_a_program_that_runs_is_left_to_it_until_it_is_killed(files, other_program):
     assert files.claim() == ([], [])
     other_program.kill()
     other_program.wait()
-    (found,), _ = files.claim()
-    assert found.state == {"tabs": ["of another program"]}
-    found.release()
+    (workspace,), _ = files.claim()
+    assert workspace.state == {"tabs": ["of another program"]}
+    workspace.release()
 
 
 def test_two_programs_write_a_window_each(files, other_program):
@@ -95,8 +95,8 @@ def test_file_that_cannot_be_read_is_set_aside_and_said_once(files, content):
     files.folder.mkdir()
     path = files.folder / "w.json"
     path.write_text(content)
-    found, (problem,) = files.claim()
-    assert found == [] and path.name in str(problem) and not path.exists()
+    workspaces, (problem,) = files.claim()
+    assert workspaces == [] and path.name in str(problem) and not path.exists()
     assert path.with_name("w.json.unreadable").read_text() == content
     assert again(files).claim() == ([], [])
 
@@ -105,8 +105,8 @@ def test_file_of_a_newer_program_is_left_as_it_is(files):
     files.folder.mkdir()
     path = files.folder / "w.json"
     path.write_text('{"version": 99}')
-    found, (problem,) = files.claim()
-    assert found == [] and path.exists() and "newer" in str(problem)
+    workspaces, (problem,) = files.claim()
+    assert workspaces == [] and path.exists() and "newer" in str(problem)
 
 
 def test_full_disk_leaves_the_last_state_whole():
@@ -128,10 +128,10 @@ def test_read_only_folder_is_restored_from_and_said_when_it_is_written(files, tm
     entry.release()
     with seen_read_only(tmp_path) as place:
         files = WorkspaceFiles(place / "workspace")
-        (found,), _ = files.claim()
-        assert found.state == {"tabs": [1]}
+        (workspace,), _ = files.claim()
+        assert workspace.state == {"tabs": [1]}
         with pytest.raises(FileProblem, match="cannot be written"):
-            found.save({"tabs": [2]}, 1)
+            workspace.save({"tabs": [2]}, 1)
         assert files.begin_start() == 0
         files.end_start()
 

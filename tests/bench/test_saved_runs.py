@@ -58,7 +58,7 @@ CHOICE = Choice(
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> SavedRuns:
+def saved_runs(tmp_path: Path) -> SavedRuns:
     return SavedRuns(tmp_path / "deep" / "races.sqlite")
 
 
@@ -77,17 +77,17 @@ def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
     return recording.run()
 
 
-def test_a_run_comes_back_with_all_it_told(kept: SavedRuns) -> None:
+def test_a_run_comes_back_with_all_it_told(saved_runs: SavedRuns) -> None:
     run = recorded()
-    number = kept.save(run)
-    assert kept.run(number) == replace(run, id=number)
+    number = saved_runs.save(run)
+    assert saved_runs.run(number) == replace(run, id=number)
     assert run.records[1].latencies == (0.25, 0.75) and run.failures and run.unsupported and run.ended
     assert run.choice == CHOICE
 
 
-def test_runs_are_listed_newest_first_with_what_they_measured(kept: SavedRuns) -> None:
-    first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
-    newest, oldest = kept.runs()
+def test_runs_are_listed_newest_first_with_what_they_measured(saved_runs: SavedRuns) -> None:
+    first, second = saved_runs.save(recorded()), saved_runs.save(recorded(NOON + timedelta(days=1)))
+    newest, oldest = saved_runs.runs()
     assert (newest.id, oldest.id) == (second, first)
     assert newest.started == NOON + timedelta(days=1)
     assert (newest.workloads, newest.systems) == (("small", "needle"), ("lamella", "sqlite"))
@@ -96,49 +96,49 @@ def test_runs_are_listed_newest_first_with_what_they_measured(kept: SavedRuns) -
     assert "--workload small" in newest.command and "--seed 7" in newest.command
 
 
-def test_nothing_was_kept_yet_and_looking_makes_no_file(kept: SavedRuns) -> None:
-    assert kept.runs() == []
-    assert not kept.path.parent.exists()
+def test_nothing_was_kept_yet_and_looking_makes_no_file(saved_runs: SavedRuns) -> None:
+    assert saved_runs.runs() == []
+    assert not saved_runs.path.parent.exists()
 
 
-def test_runs_are_noted_and_deleted_with_their_samples(kept: SavedRuns) -> None:
-    first, second = kept.save(recorded()), kept.save(recorded())
-    kept.note(second, "after the change")
-    kept.delete([first])
-    (left,) = kept.runs()
+def test_runs_are_noted_and_deleted_with_their_samples(saved_runs: SavedRuns) -> None:
+    first, second = saved_runs.save(recorded()), saved_runs.save(recorded())
+    saved_runs.note(second, "after the change")
+    saved_runs.delete([first])
+    (left,) = saved_runs.runs()
     assert (left.id, left.note) == (second, "after the change")
-    assert kept.run(second).note == "after the change"
-    with closing(sqlite3.connect(kept.path)) as connection:
+    assert saved_runs.run(second).note == "after the change"
+    with closing(sqlite3.connect(saved_runs.path)) as connection:
         assert connection.execute("SELECT DISTINCT run FROM batches").fetchall() == [(second,)]
-    assert kept.save(recorded()) > second  # a number is never reused
+    assert saved_runs.save(recorded()) > second  # a number is never reused
 
 
-def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: SavedRuns) -> None:
-    number = kept.save(recorded())
+def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(saved_runs: SavedRuns) -> None:
+    number = saved_runs.save(recorded())
     with pytest.raises(UnknownRun, match="No saved run has the number 99"):
-        kept.delete([number, 99])
+        saved_runs.delete([number, 99])
     with pytest.raises(UnknownRun):
-        kept.run(99)
+        saved_runs.run(99)
     with pytest.raises(UnknownRun):
-        kept.note(99, "lost")
-    assert len(kept.runs()) == 1
+        saved_runs.note(99, "lost")
+    assert len(saved_runs.runs()) == 1
 
 
-def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(kept: SavedRuns) -> None:
-    number = kept.save(recorded())
-    with closing(sqlite3.connect(kept.path)) as connection, connection:
+def test_a_run_of_a_workload_that_is_no_more_can_still_be_read(saved_runs: SavedRuns) -> None:
+    number = saved_runs.save(recorded())
+    with closing(sqlite3.connect(saved_runs.path)) as connection, connection:
         connection.execute("""UPDATE runs SET choice = replace(choice, '"needle"', '"noodle"')""")
-    run = kept.run(number)
+    run = saved_runs.run(number)
     assert run.choice is None and len(run.records) == 2
 
 
-def test_several_writers_at_once_keep_every_run(kept: SavedRuns) -> None:
-    writers = [threading.Thread(target=lambda: kept.save(recorded())) for _ in range(8)]
+def test_several_writers_at_once_keep_every_run(saved_runs: SavedRuns) -> None:
+    writers = [threading.Thread(target=lambda: saved_runs.save(recorded())) for _ in range(8)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len({run.id for run in kept.runs()}) == 8
+    assert len({run.id for run in saved_runs.runs()}) == 8
 
 
 def _damaged(path: Path) -> None:
@@ -212,11 +212,13 @@ def after(path: Path, statement: str) -> SavedRuns:
         ("UPDATE runs SET seconds = 'long'", "SavedRun.seconds is 'long'"),
     ],
 )
-def test_a_value_that_is_damaged_is_told_with_the_file(kept: SavedRuns, statement: str, said: str) -> None:
-    number = kept.save(recorded())
+def test_a_value_that_is_damaged_is_told_with_the_file(
+    saved_runs: SavedRuns, statement: str, said: str
+) -> None:
+    number = saved_runs.save(recorded())
     with pytest.raises(FileProblem, match=said) as found:
-        after(kept.path, statement).run(number)
-    assert str(kept.path) in str(found.value)
+        after(saved_runs.path, statement).run(number)
+    assert str(saved_runs.path) in str(found.value)
 
 
 @pytest.mark.parametrize(
@@ -247,29 +249,33 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         SavedRuns(tmp_path / "file" / "races.sqlite").save(recorded())
 
 
-def test_a_trend_has_a_point_for_every_run_that_measured_it(kept: SavedRuns) -> None:
+def test_a_trend_has_a_point_for_every_run_that_measured_it(saved_runs: SavedRuns) -> None:
     for day, seconds in enumerate((0.5, 0.4, 0.3)):
         run = recorded(NOON + timedelta(days=day))
-        kept.save(
+        saved_runs.save(
             replace(run, records=tuple(record("sqlite", seconds + n / 100, repeat=n) for n in range(3)))
         )
-    kept.save(replace(recorded(), records=(record("lamella", 9.0),)))
-    points = trend(kept, "small", "read", "sqlite", 1000)
+    saved_runs.save(replace(recorded(), records=(record("lamella", 9.0),)))
+    points = trend(saved_runs, "small", "read", "sqlite", 1000)
     assert [(point.run, round(point.value, 3), point.samples) for point in points] == [
         (1, 0.51, 3), (2, 0.41, 3), (3, 0.31, 3),
     ]  # fmt: skip
     assert [point.started for point in points] == [NOON + timedelta(days=day) for day in range(3)]
     assert all(point.low < point.value < point.high for point in points)
-    assert trend(kept, "small", "read", "sqlite", 5) == []
-    (lowest, *_) = trend(kept, "small", "read", "sqlite", 1000, "lowest")
+    assert trend(saved_runs, "small", "read", "sqlite", 5) == []
+    (lowest, *_) = trend(saved_runs, "small", "read", "sqlite", 1000, "lowest")
     assert lowest.value == 0.5
 
 
-def test_a_trend_of_a_question_is_of_its_later_calls_unless_the_first_are_wanted(kept: SavedRuns) -> None:
+def test_a_trend_of_a_question_is_of_its_later_calls_unless_the_first_are_wanted(
+    saved_runs: SavedRuns,
+) -> None:
     first, again = record("sqlite", 0.9), replace(record("sqlite", 0.2), latencies=(0.1, 0.3))
-    kept.save(replace(recorded(), records=(first, again)))
-    assert [point.value for point in trend(kept, "small", "read", "sqlite", 1000)] == [0.2]
-    assert [point.value for point in trend(kept, "small", "read", "sqlite", 1000, call="first")] == [0.9]
+    saved_runs.save(replace(recorded(), records=(first, again)))
+    assert [point.value for point in trend(saved_runs, "small", "read", "sqlite", 1000)] == [0.2]
+    assert [point.value for point in trend(saved_runs, "small", "read", "sqlite", 1000, call="first")] == [
+        0.9
+    ]
 
 
 def test_a_choice_is_the_same_after_it_was_written_down() -> None:
@@ -287,15 +293,17 @@ def test_a_file_that_is_no_good_can_be_moved_aside_for_a_new_one(tmp_path: Path)
     assert (tmp_path / "races-1.sqlite").read_bytes().startswith(b"this is no database")
 
 
-def test_nothing_can_be_moved_aside_where_there_is_nothing(kept: SavedRuns) -> None:
+def test_nothing_can_be_moved_aside_where_there_is_nothing(saved_runs: SavedRuns) -> None:
     with pytest.raises(FileProblem):
-        kept.move_aside()
+        saved_runs.move_aside()
 
 
-def test_what_kept_benchmarks_took_is_written_for_those_to_come(kept: SavedRuns, tmp_path: Path) -> None:
-    kept.save(recorded())
+def test_what_kept_benchmarks_took_is_written_for_those_to_come(
+    saved_runs: SavedRuns, tmp_path: Path
+) -> None:
+    saved_runs.save(recorded())
     out = tmp_path / "costs.json"
-    assert costs.main([str(kept.path), "--out", str(out)]) == 0
+    assert costs.main([str(saved_runs.path), "--out", str(out)]) == 0
     (ended,) = recorded().ended
     assert to_saved(vars(ended)) in json.loads(out.read_text())
 
@@ -351,7 +359,7 @@ def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
     assert {one.id for one in older.runs()} == {number, 2}
 
 
-def test_samples_come_back_in_the_order_in_which_they_were_measured(kept: SavedRuns) -> None:
+def test_samples_come_back_in_the_order_in_which_they_were_measured(saved_runs: SavedRuns) -> None:
     """The samples are of several points in turn; some are of many calls, and some have only figures."""
     told = [
         replace(
@@ -363,11 +371,11 @@ def test_samples_come_back_in_the_order_in_which_they_were_measured(kept: SavedR
         for system, seconds in (("sqlite", 0.5), ("lamella", 0.0))
         for rows in (10, 100, 1000)
     ]
-    saved = kept.run(kept.save(replace(recorded(), records=told)))
+    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=told)))
     assert (
         list(saved.records) == told and saved.records[4] == told[4] and saved.records[2:5] == tuple(told[2:5])
     )
-    assert kept.run(kept.save(saved)).records == saved.records
+    assert saved_runs.run(saved_runs.save(saved)).records == saved.records
     assert summaries(saved.samples) == summaries(told)
     calls = {call: sum(map(len, of)) for call, of in by_call(saved.samples).items()}
     assert calls == {call: len(of) for call, of in by_call(told).items()}
@@ -375,10 +383,12 @@ def test_samples_come_back_in_the_order_in_which_they_were_measured(kept: SavedR
         assert Tally(saved.samples).summaries(quantity) == Tally(told).summaries(quantity)
 
 
-def test_batches_of_very_many_calls_are_divided(kept: SavedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_very_many_calls_are_divided(
+    saved_runs: SavedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batches, "MOST_CALLS", 5)
     told = [replace(record("sqlite", 0.1, repeat=1), latencies=(0.1, 0.2 + n, 0.3)) for n in range(7)]
-    saved = kept.run(kept.save(replace(recorded(), records=told)))
+    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=told)))
     assert list(saved.records) == told and len(saved.samples) == 4
 
 
@@ -393,10 +403,10 @@ def test_a_results_file_holds_everything_of_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "a.results").read_bytes() == (tmp_path / "b.results").read_bytes()
 
 
-def test_a_file_of_saved_runs_is_a_results_file_of_them_together(kept: SavedRuns) -> None:
-    kept.save(recorded())
-    kept.save(replace(recorded(), title="the other"))
-    run = read_results_file(kept.path)
+def test_a_file_of_saved_runs_is_a_results_file_of_them_together(saved_runs: SavedRuns) -> None:
+    saved_runs.save(recorded())
+    saved_runs.save(replace(recorded(), title="the other"))
+    run = read_results_file(saved_runs.path)
     assert run.title == "2 benchmarks together" and len(run.records) == 2
 
 
@@ -566,10 +576,10 @@ def test_samples_as_json_are_checked_as_results_files_are(text, said: str, tmp_p
     assert str(path) in str(found.value)
 
 
-def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(kept: SavedRuns) -> None:
-    first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
-    kept.note(first, "#baseline before the index, issue#3 #Old-disk")
-    runs = kept.runs()
+def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(saved_runs: SavedRuns) -> None:
+    first, second = saved_runs.save(recorded()), saved_runs.save(recorded(NOON + timedelta(days=1)))
+    saved_runs.note(first, "#baseline before the index, issue#3 #Old-disk")
+    runs = saved_runs.runs()
     assert runs[1].tags == ("baseline", "Old-disk") and runs[0].tags == ()
 
     def found(text: str) -> list[int]:
@@ -582,9 +592,9 @@ def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(kept: Sav
     assert runs[0].machine == "2 cores" and found("2 cores") == [second, first]
 
 
-def test_notes_that_are_too_long_are_refused_and_the_old_one_stays(kept: SavedRuns) -> None:
-    number = kept.save(recorded())
-    kept.note(number, "short")
+def test_notes_that_are_too_long_are_refused_and_the_old_one_stays(saved_runs: SavedRuns) -> None:
+    number = saved_runs.save(recorded())
+    saved_runs.note(number, "short")
     with pytest.raises(BadData, match=r"at most 10,000 characters; this one has 1,000,000"):
-        kept.note(number, "x" * 1_000_000)
-    assert kept.run(number).note == "short"
+        saved_runs.note(number, "x" * 1_000_000)
+    assert saved_runs.run(number).note == "short"

@@ -101,7 +101,7 @@ def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload, Path]]:
+def loaded_systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload, Path]]:
     """Both tables, loaded into every system that can store them."""
     found = {}
     for title, columns in (("plain", PLAIN), ("odd", ODD)):
@@ -123,9 +123,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload
     [("plain", where) for where in PLAIN_CONDITIONS] + [("odd", where) for where in ODD_CONDITIONS],
 )
 def test_every_system_finds_the_rows_of_a_condition(
-    table: str, where: str, loaded: dict[str, tuple[Workload, Path]]
+    table: str, where: str, loaded_systems: dict[str, tuple[Workload, Path]]
 ) -> None:
-    unfiltered, place = loaded[table]
+    unfiltered, place = loaded_systems[table]
     workload = replace(unfiltered, options=unfiltered.options | {"where": to_json(parse(where))})
     expected = family_of(workload).expected
     assert expected is not None

@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder: a store `own`, a file `rows.csv`, and nothing else."""
     monkeypatch.chdir(folder)
     return folder
@@ -87,37 +87,37 @@ OF_THIS_MACHINE = [name for name in CALLS if name not in OF_FILES]
 @pytest.mark.parametrize(
     "address", ["postgres://user:secret@server/base", "mongodb+srv://server", "file:///a/b"]
 )
-def test_an_address_that_means_nothing_is_refused(here: Path, name: str, address: str) -> None:
-    before = set(here.rglob("*"))
+def test_an_address_that_means_nothing_is_refused(current_folder: Path, name: str, address: str) -> None:
+    before = set(current_folder.rglob("*"))
     with pytest.raises(LamellaError, match="begins with") as caught:
         CALLS[name](address)
     assert "secret" not in str(caught.value)
-    assert set(here.glob("*")) <= before
+    assert set(current_folder.glob("*")) <= before
 
 
 @pytest.mark.parametrize("call", [CALLS[name] for name in OF_THIS_MACHINE], ids=OF_THIS_MACHINE)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_an_address_is_no_path(here: Path, call: Callable[[str], object], address: str) -> None:
-    before = set(here.rglob("*"))
+def test_an_address_is_no_path(current_folder: Path, call: Callable[[str], object], address: str) -> None:
+    before = set(current_folder.rglob("*"))
     with pytest.raises(FileProblem, match=r"cannot be at an address that begins with [A-Za-z0-9+]+:\."):
         call(address)
-    assert set(here.glob("*")) <= before
+    assert set(current_folder.glob("*")) <= before
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("given", NO_PATHS, ids=[ascii(given)[:20] for given in NO_PATHS])
-def test_what_is_no_path_is_refused(here: Path, call: Callable[..., object], given: object) -> None:
-    before = set(here.rglob("*"))
+def test_what_is_no_path_is_refused(current_folder: Path, call: Callable[..., object], given: object) -> None:
+    before = set(current_folder.rglob("*"))
     with pytest.raises(LamellaError):
         call(given)
-    assert set(here.glob("*")) <= before
+    assert set(current_folder.glob("*")) <= before
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_path_object_of_an_address_is_no_path(here: Path, address: str) -> None:
+def test_a_path_object_of_an_address_is_no_path(current_folder: Path, address: str) -> None:
     with pytest.raises(FileProblem, match="cannot be at an address"):
         Store.open(Path(address))
-    assert {path.name for path in here.iterdir()} == {"own", "rows.csv"}
+    assert {path.name for path in current_folder.iterdir()} == {"own", "rows.csv"}
 
 
 COMMANDS = [
@@ -141,7 +141,7 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("address", ["s3://bucket/store", "postgres://server/base"])
 def test_commands_refuse_addresses(
-    here: Path,
+    current_folder: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     command: list[str],
@@ -154,7 +154,7 @@ def test_commands_refuse_addresses(
         code = int(ended.code or 0)
     assert code, capsys.readouterr()
     assert "Traceback" not in capsys.readouterr().err
-    assert {path.name for path in here.iterdir()} == {"own", "rows.csv"}
+    assert {path.name for path in current_folder.iterdir()} == {"own", "rows.csv"}
 
 
 @pytest.mark.parametrize("name", ["C:", "a:b", "s3:", "trips 10:30", "-"])
@@ -172,10 +172,12 @@ def test_drives_are_no_schemes(drive: str) -> None:
     assert os.fspath(path_of(drive, "the store")).endswith(drive)
 
 
-def test_a_path_is_absolute_and_home_is_resolved(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(here))
-    monkeypatch.setenv("USERPROFILE", str(here))
-    assert path_of("~/s", "the store") == here / "s"
-    assert path_of("s", "the store") == here / "s"
+def test_a_path_is_absolute_and_home_is_resolved(
+    current_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(current_folder))
+    monkeypatch.setenv("USERPROFILE", str(current_folder))
+    assert path_of("~/s", "the store") == current_folder / "s"
+    assert path_of("s", "the store") == current_folder / "s"
     with pytest.raises(BadData, match="the store None is not a path"):
         path_of(None, "the store")

@@ -57,8 +57,8 @@ NAMES = ("one", "two", "three")
 @pytest.fixture
 def program(qtbot: QtBot, tmp_path: Path) -> Iterator[Program]:
     """A window with three files at the upper left of the screen."""
-    made = Program()
-    window = made.window
+    program_ = Program()
+    window = program_.window
     window.resize(640, 480)
     window.move(40, 40)
     window.show()
@@ -67,10 +67,10 @@ def program(qtbot: QtBot, tmp_path: Path) -> Iterator[Program]:
         pq.write_table(pa.table({name: [1, 2, 3]}), tmp_path / f"{name}.parquet")
         window.open_paths([tmp_path / f"{name}.parquet"])
         expect(lambda name=name: tabs_of(window)[-1:] == [f"{name}.parquet"])
-    expect(lambda: not made.tasks.running)
-    yield made
-    for one in list(made.windows.all):
-        one.close()
+    expect(lambda: not program_.tasks.running)
+    yield program_
+    for open_window in list(program_.windows.all):
+        open_window.close()
 
 
 def expect(condition: object) -> None:
@@ -116,9 +116,9 @@ def test_a_tab_dragged_out_of_its_window_gets_one_where_it_was_dropped(program: 
     window, void = program.window, QPoint(1100, 700)
     mouse(*way(tab_on_screen(window, 1), void), *STILL, "mouseup", "1")
     expect(lambda: len(program.windows.all) == 2)
-    other = program.windows.all[1]
-    expect(lambda: tabs_of(other) == ["two.parquet"] and tabs_of(window) == ["one.parquet", "three.parquet"])
-    expect(lambda: other.frameGeometry().contains(void))
+    second = program.windows.all[1]
+    expect(lambda: tabs_of(second) == ["two.parquet"] and tabs_of(window) == ["one.parquet", "three.parquet"])
+    expect(lambda: second.frameGeometry().contains(void))
 
 
 def test_esc_leaves_a_dragged_tab_where_it_was(program: Program) -> None:
@@ -130,12 +130,12 @@ def test_esc_leaves_a_dragged_tab_where_it_was(program: Program) -> None:
 
 def test_a_tab_dropped_on_another_window_moves_there(program: Program) -> None:
     window = program.window
-    other = program.windows.open_beside(window, None, QPoint(820, 60))
-    expect(lambda: other.isVisible() and other.windowHandle().isExposed())
+    second = program.windows.open_beside(window, None, QPoint(820, 60))
+    expect(lambda: second.isVisible() and second.windowHandle().isExposed())
     mouse(*STILL, *STILL)
-    middle = on_screen(other, other.rect().center())
+    middle = on_screen(second, second.rect().center())
     mouse(*way(tab_on_screen(window, 1), middle), *STILL, "mouseup", "1")
-    expect(lambda: tabs_of(other) == ["two.parquet"])
+    expect(lambda: tabs_of(second) == ["two.parquet"])
     assert tabs_of(window) == ["one.parquet", "three.parquet"] and len(program.windows.all) == 2
 
 
@@ -154,15 +154,15 @@ def test_a_file_dropped_by_another_program_is_opened(program: Program, tmp_path:
     pq.write_table(pa.table({"n": [1]}), path)
     window = program.window
     command = [sys.executable, "-c", OTHER_PROGRAM, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert other.stdout is not None and other.stdout.readline() == "ready\n"
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
             mouse("sleep", "0.5")
             left = window.mapToGlobal(QPoint(window.width() // 3, window.height() // 2))
             mouse(*way(QPoint(1300, 160), left), *STILL, "mouseup", "1")
             expect(lambda: tabs_of(window)[-1] == path.name)
         finally:
-            other.kill()
+            process.kill()
 
 
 def test_dragging_from_column_to_column_asks_for_their_relation(program: Program, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_dragging_from_column_to_column_asks_for_their_relation(program: Program
     window = program.window
     window.resize(1100, 700)
     window.store_actions.open(tmp_path / "links")
-    expect(lambda: any(one.name == "links" for one in window.library.stores))
+    expect(lambda: any(known_store.name == "links" for known_store in window.library.stores))
     window.diagrams.show(tmp_path / "links")
     expect(lambda: window.diagrams.current is not None)
     diagram = window.diagrams.current
@@ -193,4 +193,4 @@ def column_on_screen(canvas: Canvas, table: str, column: str) -> QPoint:
 
 
 def forms(window: MainWindow) -> list[RelationForm]:
-    return [one for one in window.findChildren(RelationForm) if one.isVisible()]
+    return [form for form in window.findChildren(RelationForm) if form.isVisible()]

@@ -72,7 +72,7 @@ def addresses(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("ACCESS_KEY", s3.access_key)
     key = {"access_key": "env:ACCESS_KEY", "secret_key": "env:SECRET_KEY"}
     host = web.url[7:]
-    made = [
+    connections = [
         Connection("wrong", "s3", endpoint=s3.endpoint, region=REGION, secrets=key),
         Connection("session", "s3", endpoint=s3.endpoint, region=REGION,
                    secrets={**key, "session_token": "env:SESSION_TOKEN"}),
@@ -85,7 +85,7 @@ def addresses(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         Connection("login", "http", account="ann", secrets={"password": "env:WEB_PASSWORD"}),
         Connection("spark", "spark", endpoint=f"sc://{host}", secrets={"token": "env:SPARK_TOKEN"}),
     ]  # fmt: skip
-    for connection in made:
+    for connection in connections:
         Connections().save(connection)
     return [
         "s3://wrong@lake/trips.parquet", "s3://session@lake/trips.parquet", "az://account@lake/trips.parquet",
@@ -138,33 +138,33 @@ def test_no_secret_is_seen_or_found(
     pq.write_table(pa.table({"n": [1]}), rows)
     handler = logs.start()
     caplog.set_level(logging.DEBUG)
-    shown: list[str] = []
+    texts: list[str] = []
     application()
     program = Program(restores=True)
     window = program.window
     window.show()
     for error in failures(addresses, rows):
         crash.log_and_tell(error)
-        shown += [str(error), repr(error), crash.report_text(error)]
+        texts += [str(error), repr(error), crash.report_text(error)]
     signed = f"{web.url}/signed.parquet?X-Amz-Signature={SIGNATURE}"
     window.open_paths([*paths_of([signed, *addresses])])
     qtbot.waitUntil(
         lambda: not window.tasks.running and window.findChildren(ErrorDialog) != [], timeout=30_000
     )
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
-    shown += texts_shown()
+    texts += texts_shown()
     for dialog in window.findChildren(ErrorDialog):
-        shown += [dialog.details]
+        texts += [dialog.details]
         dialog.close()
     window.quit()
     end(window)
     logs.stop(handler)
     output = capsys.readouterr()
-    shown += [output.out, output.err]
-    assert any("signed.parquet" in json.dumps(text) for text in shown)
+    texts += [output.out, output.err]
+    assert any("signed.parquet" in json.dumps(text) for text in texts)
     actual = {path: path.read_bytes() for path in lamella_home.rglob("*") if path.is_file()}
     assert {"connections.json", "state.json", "lamella.log"} <= {path.name for path in actual}
-    everything = {"what is shown": "\n".join(shown).encode(errors="replace"), **actual}
+    everything = {"what is shown": "\n".join(texts).encode(errors="replace"), **actual}
     for secret in (*SECRETS.values(), SIGNATURE, PASSWORD, IN_SPARK_ADDRESS):
         for form in forms_of(secret):
             assert [str(place) for place, content in everything.items() if form in content] == [], secret

@@ -34,9 +34,9 @@ from tests.mounts import filled, seen_read_only, small_disk
 @pytest.fixture
 def program(qtbot):
     application()
-    made = Program()
-    yield made
-    end(made.window)
+    program_ = Program()
+    yield program_
+    end(program_.window)
 
 
 def end(window: MainWindow) -> None:
@@ -55,12 +55,12 @@ def shown_rows(program: Program) -> int | None:
 
 
 def test_a_file_on_the_command_line_is_shown_and_closing_the_window_ends_the_program(qtbot):
-    seen: list[str] = []
+    titles: list[str] = []
 
     def look() -> None:
         for window in QApplication.topLevelWidgets():
             if isinstance(window, MainWindow) and window.tabs.dataset_tab and window.tabs.dataset_tab.view:
-                seen.append(window.windowTitle())
+                titles.append(window.windowTitle())
                 window.close()
                 window.deleteLater()
                 timer.stop()
@@ -69,7 +69,7 @@ def test_a_file_on_the_command_line_is_shown_and_closing_the_window_ends_the_pro
     timer.timeout.connect(look)
     timer.start()
     assert cli.main([str(resources.sample("airlines"))]) == cli.OK
-    assert "airlines.parquet" in seen[0]
+    assert "airlines.parquet" in titles[0]
 
 
 def test_the_sample_is_imported_once_and_listed_from_then_on(qtbot, program):
@@ -78,9 +78,9 @@ def test_the_sample_is_imported_once_and_listed_from_then_on(qtbot, program):
     with Store.open(paths.sample_store(), read_only=True) as store:
         assert set(store.tables) == set(resources.SAMPLE_TABLES)
         versions = [table.version for table in map(store.__getitem__, store.tables)]
-    found = open_stores(Settings(), Job())
-    stores = found.stores
-    assert found.problems == [] and [store.name for store in stores] == [
+    opening = open_stores(Settings(), Job())
+    stores = opening.stores
+    assert opening.problems == [] and [store.name for store in stores] == [
         paths.DEFAULT_STORE,
         paths.SAMPLE_STORE,
     ]
@@ -172,8 +172,8 @@ def newer_store(path) -> None:
 
 def test_a_store_from_a_newer_program_is_left_out_and_told():
     newer_store(paths.data_folder() / "tomorrow")
-    found = open_stores(Settings(), Job())
-    stores, (problem,) = found.stores, found.problems
+    opening = open_stores(Settings(), Job())
+    stores, (problem,) = opening.stores, opening.problems
     assert "tomorrow" in str(problem)
     assert [store.name for store in stores] == [paths.DEFAULT_STORE]
     stores[0].close()
@@ -183,8 +183,8 @@ def test_a_default_store_that_cannot_be_opened_gives_way_to_my_tables(tmp_path):
     newer_store(tmp_path / "mine")
     settings = Settings()
     settings["default_store"] = str(tmp_path / "mine")
-    found = open_stores(settings, Job())
-    stores, (problem,) = found.stores, found.problems
+    opening = open_stores(settings, Job())
+    stores, (problem,) = opening.stores, opening.problems
     assert "mine" in str(problem) and stores[0].path == paths.default_store()
     stores[0].close()
 
@@ -271,8 +271,8 @@ program.window.close()
 
 def test_the_window_and_the_first_page_need_no_heavy_library():
     words = [sys.executable, "-c", START, str(resources.sample("weather")), LATE]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "[]\n[]\n"), done.stderr
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "[]\n[]\n"), result.stderr
 
 
 PRELOAD = """
@@ -291,8 +291,8 @@ program.window.close()
 
 @pytest.mark.slow
 def test_what_the_window_did_without_is_loaded_once_it_is_painted():
-    done = subprocess.run([sys.executable, "-c", PRELOAD], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", PRELOAD], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_libraries_are_loaded_off_the_gui_thread(qtbot, program, monkeypatch):
@@ -357,8 +357,8 @@ def test_what_the_start_page_offers_to_try_works_on_the_sample(qtbot, program):
 
     def steps_run(count: int) -> bool:
         tab = program.window.tabs.dataset_tab
-        done = tab is not None and tab.view is not None and not tab.loader.running
-        return done and len(tab.line.active) == count and not tab.messages.isVisible()
+        is_loaded = tab is not None and tab.view is not None and not tab.loader.running
+        return is_loaded and len(tab.line.active) == count and not tab.messages.isVisible()
 
     program.window.start.tries["late"].click()
     qtbot.waitUntil(lambda: steps_run(1) and shown_rows(program) == 26_581)

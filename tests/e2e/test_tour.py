@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_path):
     command = [sys.executable, "-m", "lamella.app", "--tour", str(tmp_path / "pictures")]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=dict(os.environ)
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(": done") == len(STEPS)
-    assert "propagateSizeHints" not in done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count(": done") == len(STEPS)
+    assert "propagateSizeHints" not in result.stderr
     pictures = sorted((tmp_path / "pictures").iterdir())
     names = {picture.stem.rpartition("-")[0] for picture in pictures}
     assert len(names) >= len(STEPS)
@@ -45,8 +45,8 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
 def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.screens", str(tmp_path)]
     environment = {**os.environ, "QT_SCALE_FACTOR": "2"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stdout + result.stderr
     sizes = {picture.stem: QImage(str(picture)).size().toTuple() for picture in tmp_path.glob("*.png")}
     assert sizes == {f"table-200%-{mode}": (2560, 1600) for mode in ("light", "dark")}
 

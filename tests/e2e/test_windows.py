@@ -26,10 +26,10 @@ def program(qtbot):
     with Store.open(paths.default_store()) as store:
         store.create_table("t", pa.table({"x": [1, 2, 3]}))
     application()
-    made = Program(restores=True)
-    made.window.show()
-    yield made
-    end_all(made)
+    both_windows = Program(restores=True)
+    both_windows.window.show()
+    yield both_windows
+    end_all(both_windows)
 
 
 def end_all(program: Program) -> None:
@@ -73,16 +73,16 @@ def values(tab: DatasetTab) -> list[int]:
 
 def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
     first, second = pair
-    one, other = shown(qtbot, first), shown(qtbot, second)
+    first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)
     first.commits.run(
-        one.table, lambda table, job: table.update_where(col("x") == 1, {"$set": {"x": 10}}), "Changing"
+        first_tab.table, lambda table, job: table.update_where(col("x") == 1, {"$set": {"x": 10}}), "Changing"
     )
-    qtbot.waitUntil(lambda: other.view is not None and values(other) == [10, 2, 3])
-    assert "In another window" in other.messages.label.text()
+    qtbot.waitUntil(lambda: second_tab.view is not None and values(second_tab) == [10, 2, 3])
+    assert "In another window" in second_tab.messages.label.text()
     qtbot.waitUntil(second.commands["undo"].isEnabled)
-    second.tabs.show_tab(other)
+    second.tabs.show_tab(second_tab)
     second.commands["undo"].trigger()
-    qtbot.waitUntil(lambda: values(one) == [1, 2, 3] and values(other) == [1, 2, 3])
+    qtbot.waitUntil(lambda: values(first_tab) == [1, 2, 3] and values(second_tab) == [1, 2, 3])
 
 
 def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
@@ -114,9 +114,9 @@ def pull_out(qtbot, window: MainWindow) -> None:
     qtbot.mousePress(bar, Qt.MouseButton.LeftButton, pos=middle)
     for y in (10, 40, 90):
         away = QPointF(middle + QPoint(0, y))
-        there = QPointF(bar.mapToGlobal(away.toPoint()))
+        global_place = QPointF(bar.mapToGlobal(away.toPoint()))
         left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-        move = QMouseEvent(QEvent.Type.MouseMove, away, there, Qt.MouseButton.NoButton, left, none)
+        move = QMouseEvent(QEvent.Type.MouseMove, away, global_place, Qt.MouseButton.NoButton, left, none)
         QApplication.sendEvent(bar, move)
     qtbot.mouseRelease(bar, Qt.MouseButton.LeftButton, pos=middle)
 
@@ -198,8 +198,8 @@ def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tm
     listed = [(str(tmp_path / "shop"), "goods"), (str(paths.default_store()), "t")]
     for window in pair:
         qtbot.waitUntil(lambda w=window: sorted(e.key for e in w.sidebar.entries("table")) == sorted(listed))
-    made = next(store for store in first.library.stores if store.name == "shop")
-    made.create_table("new", {"n": [2]})
+    new_store = next(store for store in first.library.stores if store.name == "shop")
+    new_store.create_table("new", {"n": [2]})
     first.library.refresh()
     qtbot.waitUntil(lambda: any(e.key[1] == "new" for e in second.sidebar.entries("table")))
     second.store_actions.close(next(store for store in second.library.stores if store.name == "shop"))
@@ -212,21 +212,21 @@ def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tm
 @pytest.mark.slow
 def test_a_store_that_two_windows_have_open_is_renamed_in_both(qtbot, pair):
     first, second = pair
-    one, other = shown(qtbot, first), shown(qtbot, second)
-    other.set_filter(col("x") > 1)
-    qtbot.waitUntil(lambda: other.view.num_rows == 2)
+    first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)
+    second_tab.set_filter(col("x") > 1)
+    qtbot.waitUntil(lambda: second_tab.view.num_rows == 2)
     dialog = first.store_actions.act(first.library.home, "rename")
     dialog.name.setText("Shop")
     qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(dialog.outcome.isVisible)
     dialog.reject()
     place = paths.default_store().with_name("Shop")
-    for window, tab in ((first, one), (second, other)):
+    for window, tab in ((first, first_tab), (second, second_tab)):
         qtbot.waitUntil(lambda t=tab: t.key == (str(place), "t") and t.table.store.path == place)
         assert [store.path for store in window.library.stores] == [place]
-    qtbot.waitUntil(lambda: values(one) == [1, 2, 3] and values(other) == [2, 3])
-    first.commits.run(one.table, lambda table, job: table.delete(ids=[1]), "Deleting")
-    qtbot.waitUntil(lambda: values(other) == [3])
+    qtbot.waitUntil(lambda: values(first_tab) == [1, 2, 3] and values(second_tab) == [2, 3])
+    first.commits.run(first_tab.table, lambda table, job: table.delete(ids=[1]), "Deleting")
+    qtbot.waitUntil(lambda: values(second_tab) == [3])
 
 
 def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_it(

@@ -81,9 +81,9 @@ def shown(process: subprocess.Popen[str], steps: int = 1) -> list[object]:
     try:
         for line in process.stdout:
             if line.startswith("["):
-                found = json.loads(line)
-                if found[2] == steps:
-                    return found
+                state = json.loads(line)
+                if state[2] == steps:
+                    return state
     finally:
         too_late.cancel()
         too_late.join()

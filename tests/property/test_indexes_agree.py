@@ -134,7 +134,7 @@ def store() -> Iterator[Store]:
 
 
 @pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def limits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A patch for the limits between the ways of looking up lists, so that few rows reach all of them."""
     return monkeypatch
 
@@ -144,13 +144,13 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_found_and_sorted_as_without(
-    kind: str, data: st.DataObject, store: Store, listed: pytest.MonkeyPatch
+    kind: str, data: st.DataObject, store: Store, limits: pytest.MonkeyPatch
 ) -> None:
     kinds = {"x": kind, "y": data.draw(st.sampled_from(sorted(TYPES)))}
     count = data.draw(st.integers(1, 12))
     few, much_fewer = data.draw(st.sampled_from([(runs.FEW_LISTED, 1), (0, 1), (0, 1_000)]))
-    listed.setattr(runs, "FEW_LISTED", few)
-    listed.setattr(sorted_values, "MUCH_FEWER", much_fewer)
+    limits.setattr(runs, "FEW_LISTED", few)
+    limits.setattr(sorted_values, "MUCH_FEWER", much_fewer)
     rows = typed(kinds, {name: data.draw(cells(k, count)) for name, k in kinds.items()})
     for left in store.tables:
         store.drop_table(left)

@@ -114,19 +114,19 @@ STATEMENTS = {
 def console(tour: Tour, text: str = "", cursor: int = 0) -> SqlConsole:
     plain(tour)
     tour.window.commands["sql"].trigger()
-    shown = tour.window.consoles.current
-    assert shown is not None
-    shown.restore({"text": text, "cursor": cursor})
+    console_ = tour.window.consoles.current
+    assert console_ is not None
+    console_.restore({"text": text, "cursor": cursor})
     quiet(tour)
-    return shown
+    return console_
 
 
 def run(tour: Tour, text: str, kind: str = "run") -> SqlConsole:
-    shown = console(tour, text, text.find("from delays") + 1)
-    shown.run(run_all=";" in text, kind=kind)
-    tour.wait("the statement has run", lambda: not shown.runner.running)
+    console_ = console(tour, text, text.find("from delays") + 1)
+    console_.run(run_all=";" in text, kind=kind)
+    tour.wait("the statement has run", lambda: not console_.runner.running)
     quiet(tour)
-    return shown
+    return console_
 
 
 def statement_screen(name: str, text: str) -> Screen:
@@ -134,10 +134,10 @@ def statement_screen(name: str, text: str) -> Screen:
 
 
 def completion(tour: Tour) -> None:
-    shown = console(tour)
-    shown.editor.setFocus()
+    console_ = console(tour)
+    console_.editor.setFocus()
     type_keys(
-        tour, shown.editor, "select carrier, count(*) as n, avg(dep_delay) as delay from flights where mo"
+        tour, console_.editor, "select carrier, count(*) as n, avg(dep_delay) as delay from flights where mo"
     )
 
 
@@ -235,10 +235,10 @@ def diagram(tour: Tour) -> RelationsTab:
     plain(tour)
     tour.window.commands["relations"].trigger()
     tour.wait("the diagram is there", lambda: tour.window.diagrams.current is not None)
-    shown = tour.window.diagrams.current
-    assert shown is not None
-    tour.wait("the relations are checked", lambda: len(shown.checks.results) == 6 and not shown.is_busy)
-    return shown
+    current = tour.window.diagrams.current
+    assert current is not None
+    tour.wait("the relations are checked", lambda: len(current.checks.results) == 6 and not current.is_busy)
+    return current
 
 
 def relations(tour: Tour) -> None:

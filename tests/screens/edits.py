@@ -26,9 +26,9 @@ SHORT_LINES = "city,people\nBonn,335975\nUlm\nKöln,1084831\nAachen\n"
 
 def folder(tour: Tour) -> Path:
     """Where the files of these screens are."""
-    made = Path(tour.window.library.stores[-1].path).parent / "files"
-    made.mkdir(exist_ok=True)
-    return made
+    path = Path(tour.window.library.stores[-1].path).parent / "files"
+    path.mkdir(exist_ok=True)
+    return path
 
 
 # --------------------------------------------------------------------------- edits

@@ -138,9 +138,9 @@ def saved_runs(tour: Tour) -> None:
 
 def compared_runs(tour: Tour) -> None:
     saved_runs(tour)
-    shown = next(popup for popup in popups(tour.window) if isinstance(popup, ResultsBrowser))
-    tour.wait("the runs are listed", lambda: len(shown.table.kept.runs) > 1)
-    shown.table.choose([0, len(shown.table.kept.runs) - 1])
+    browser = next(popup for popup in popups(tour.window) if isinstance(popup, ResultsBrowser))
+    tour.wait("the runs are listed", lambda: len(browser.table.kept.runs) > 1)
+    browser.table.choose([0, len(browser.table.kept.runs) - 1])
     quiet(tour)
 
 

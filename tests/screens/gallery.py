@@ -69,7 +69,7 @@ class Gallery(Camera):
         """A line for each text that is cut off: picture, widget, text."""
 
     def take_screen(self, window: QWidget, name: str, modes: Sequence[Mode]) -> list[Path]:
-        look, made = theme.current(), []
+        look, pictures = theme.current(), []
         for mode in sorted(
             modes, key=lambda mode: mode is not look.mode
         ):  # a change takes a third of a second
@@ -79,12 +79,12 @@ class Gallery(Camera):
             target = self.folder / (f"{name}-{mode.value}.png" if len(modes) > 1 else f"{name}.png")
             if not _with_popups(window).save(str(target)):
                 raise FileProblem(target, "the picture cannot be written", fix=tour.ELSEWHERE)
-            made.append(target)
-        for shown in (window, *popups(window)):
-            self.cut += [f"{name}: {fault}" for fault in cut_texts(shown)]
-        made.sort(reverse=True)  # light first
-        self.pictures += made
-        return made
+            pictures.append(target)
+        for top in (window, *popups(window)):
+            self.cut += [f"{name}: {fault}" for fault in cut_texts(top)]
+        pictures.sort(reverse=True)  # light first
+        self.pictures += pictures
+        return pictures
 
     def make_sheet(self, name: str, pictures: Sequence[Path]) -> None:
         """All pictures of a screen as one, for the eye to go over: light at the left, dark at the right."""
@@ -124,7 +124,7 @@ def _with_popups(window: QWidget) -> QPixmap:
 
 def take_forms(frames: Tour, gallery: Gallery, screen: Screen, forms: Sequence[Form]) -> None:
     """Bring a screen up anew in each form, and take it. Raises what keeps it from coming up."""
-    look, made = theme.current(), []
+    look, pictures = theme.current(), []
     for form in forms:
         look.set_text_scale(form.text_scale)
         QApplication.processEvents()  # a window is no narrower than its widgets were at another scale
@@ -132,21 +132,21 @@ def take_forms(frames: Tour, gallery: Gallery, screen: Screen, forms: Sequence[F
         QApplication.processEvents()
         try:
             screen.show(frames)
-            made += gallery.take_screen(frames.window, f"{screen.name}-{form.name}", form.modes)
+            pictures += gallery.take_screen(frames.window, f"{screen.name}-{form.name}", form.modes)
             screen.leave(frames)
         finally:
             close_popups(frames)
             look.set_text_scale(1.0)
-    if len(made) > 1:
-        gallery.make_sheet(screen.name, made)
+    if len(pictures) > 1:
+        gallery.make_sheet(screen.name, pictures)
 
 
 def chosen(names: Sequence[str]) -> list[Screen]:
     """All, or those whose names begin as one of these; raises LamellaError where none does."""
-    screens = [one for one in SCREENS if not names or one.name.startswith(tuple(names))]
+    screens = [screen for screen in SCREENS if not names or screen.name.startswith(tuple(names))]
     if not screens:
         raise LamellaError(
-            f"No screen is called {', '.join(names)}: {', '.join(one.name for one in SCREENS)}"
+            f"No screen is called {', '.join(names)}: {', '.join(screen.name for screen in SCREENS)}"
         )
     return screens
 
@@ -165,7 +165,7 @@ def run(folder: Path, names: Sequence[str]) -> int:
         frames = tour.begin(gallery)
         forms = FORMS
         if frames.window.devicePixelRatio() >= SHARP:
-            screens = [one for one in SCREENS if one.name == "table"]
+            screens = [candidate for candidate in SCREENS if candidate.name == "table"]
             forms = (Form("200%", FORMS[1].size),)
         for screen in screens:
             began = time.monotonic()

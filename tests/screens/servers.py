@@ -86,7 +86,7 @@ def no_connections(tour: Tour) -> None:
 
 def new_connection(kind: str) -> Screen:
     def show(tour: Tour) -> None:
-        place = [one.name for one in KINDS].index(kind)
+        place = [kind_.name for kind_ in KINDS].index(kind)
         connections(tour).add_button.menu().actions()[place].trigger()
         quiet(tour)
 
@@ -108,14 +108,14 @@ def saved_connections(tour: Tour) -> None:
 def browser(tour: Tour, address: str = "") -> ServerBrowser:
     plain(tour)
     tour.window.commands["open_server"].trigger()
-    shown = dialog_of(tour, ServerBrowser)
+    server_browser = dialog_of(tour, ServerBrowser)
     quiet(tour)
     if address:
-        shown.address.setText(address)
-        QTest.keyClick(shown.address, Qt.Key.Key_Return)
-        tour.wait("it is listed", lambda: not shown.is_working)
+        server_browser.address.setText(address)
+        QTest.keyClick(server_browser.address, Qt.Key.Key_Return)
+        tour.wait("it is listed", lambda: not server_browser.is_working)
         quiet(tour)
-    return shown
+    return server_browser
 
 
 def empty_browser(tour: Tour) -> None:
@@ -123,8 +123,8 @@ def empty_browser(tour: Tour) -> None:
 
 
 def bucket_browser(tour: Tour) -> None:
-    shown = browser(tour, f"s3://lab@{bucket()}/")
-    shown.list.setCurrentIndex(shown.list.sorted_entries.index(0, 0))
+    server_browser = browser(tour, f"s3://lab@{bucket()}/")
+    server_browser.list.setCurrentIndex(server_browser.list.sorted_entries.index(0, 0))
 
 
 def missing_bucket(tour: Tour) -> None:

@@ -56,7 +56,7 @@ def plain(tour: Tour, name: str = "flights") -> DatasetTab:
     if not any(tab.name == "flights" for tab in tour.window.tabs.dataset_tabs):
         tour.program.open([], with_sample=True)
         tour.wait("the flights are shown", lambda: tour.window.tabs.dataset_tab is not None)
-    tab = next((one for one in tour.window.tabs.dataset_tabs if one.name == name), None)
+    tab = next((tab_ for tab_ in tour.window.tabs.dataset_tabs if tab_.name == name), None)
     if tab is None:
         tour.window.opening.open_key((str(tour.window.library.stores[-1].path), name))
         tour.wait(f"{name} is shown", lambda: tour.window.tabs.title == name)

@@ -94,7 +94,7 @@ def store_verified(tour: Tour) -> None:
 def store_damaged(tour: Tour) -> None:
     """The result of verifying a store with a damaged file."""
     page = store_page(tour)
-    path = max((page.store.path / "data").rglob("*.parquet"), key=lambda one: one.stat().st_size)
+    path = max((page.store.path / "data").rglob("*.parquet"), key=lambda file: file.stat().st_size)
     whole = path.read_bytes()
     path.write_bytes(whole[:1000] + b"\0" * 100 + whole[1100:])
     try:

@@ -88,7 +88,11 @@ def column_and_operator(row: QWidget) -> tuple[str, str]:
 
 
 def shown_pickers() -> list[QWidget]:
-    return [one for one in QApplication.allWidgets() if isinstance(one, ValuePicker) and one.isVisible()]
+    return [
+        widget
+        for widget in QApplication.allWidgets()
+        if isinstance(widget, ValuePicker) and widget.isVisible()
+    ]
 
 
 def filter_row(tour: Tour) -> None:

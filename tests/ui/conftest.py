@@ -65,9 +65,9 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
+    queue = Tasks()
+    yield queue
+    queue.shutdown()
 
 
 @pytest.fixture(scope="session", autouse=True)

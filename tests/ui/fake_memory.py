@@ -39,10 +39,10 @@ class FakeMemory:
         self.layouts: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def remember(self, path: Path) -> None:
-        self.recent = [path, *(other for other in self.recent if other != path)]
+        self.recent = [path, *(recent_path for recent_path in self.recent if recent_path != path)]
 
     def forget(self, path: Path) -> None:
-        self.recent = [other for other in self.recent if other != path]
+        self.recent = [recent_path for recent_path in self.recent if recent_path != path]
 
     def change(self, name: str, value: Value) -> None:
         self.settings[name] = value

@@ -17,9 +17,9 @@ def calls() -> list[str]:
 
 @pytest.fixture
 def window(qtbot):
-    made = QMainWindow()
-    qtbot.addWidget(made)
-    return made
+    main_window = QMainWindow()
+    qtbot.addWidget(main_window)
+    return main_window
 
 
 @pytest.fixture

@@ -12,37 +12,37 @@ from pytestqt.qtbot import QtBot
 from lamella.ui.slices import SLICE_SECONDS, Slices
 
 
-def slow_steps(taken: list[int], count: int) -> Iterator[None]:
+def slow_steps(numbers: list[int], count: int) -> Iterator[None]:
     """Each takes a slice of its own."""
     for number in range(count):
         until = time.perf_counter() + SLICE_SECONDS
         while time.perf_counter() < until:
             pass
-        taken.append(number)
+        numbers.append(number)
         yield
 
 
 def test_long_work_leaves_room_for_the_rest_of_the_window(qtbot: QtBot) -> None:
-    slices, taken, between = Slices(), list[int](), list[int]()
-    QTimer.singleShot(0, slices, lambda: between.append(len(taken)))
+    slices, numbers, between = Slices(), list[int](), list[int]()
+    QTimer.singleShot(0, slices, lambda: between.append(len(numbers)))
     with qtbot.waitSignal(slices.finished):
-        slices.start(slow_steps(taken, 5))
-        assert taken == [0] and slices.running
-    assert taken == [0, 1, 2, 3, 4] and not slices.running
+        slices.start(slow_steps(numbers, 5))
+        assert numbers == [0] and slices.running
+    assert numbers == [0, 1, 2, 3, 4] and not slices.running
     assert between[0] < 5
 
 
 def test_work_can_be_finished_at_once_or_given_up(qtbot: QtBot) -> None:
-    slices, taken, ends = Slices(), list[int](), list[bool]()
+    slices, numbers, ends = Slices(), list[int](), list[bool]()
     slices.finished.connect(lambda: ends.append(slices.running))
-    slices.start(slow_steps(taken, 3))
+    slices.start(slow_steps(numbers, 3))
     slices.finish()
-    assert taken == [0, 1, 2] and ends == [False]
+    assert numbers == [0, 1, 2] and ends == [False]
     slices.finish()  # nothing is left
-    slices.start(slow_steps(taken, 3))
+    slices.start(slow_steps(numbers, 3))
     slices.start(iter(()))  # gives up the one before
-    assert taken == [0, 1, 2, 0] and ends == [False, False]
-    slices.start(slow_steps(taken, 3))
+    assert numbers == [0, 1, 2, 0] and ends == [False, False]
+    slices.start(slow_steps(numbers, 3))
     slices.stop()
     assert not slices.running and len(ends) == 2
 

@@ -11,27 +11,27 @@ from lamella.ui.tasks import Tasks
 
 
 def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None:
-    seen: list[tuple[bool, bool]] = []
+    threads: list[tuple[bool, bool]] = []
     gui = QApplication.instance().thread()
 
     def done(worker) -> None:
-        seen.append((worker is gui, QThread.currentThread() is gui))
+        threads.append((worker is gui, QThread.currentThread() is gui))
 
     tasks.read(lambda job: QThread.currentThread(), done)
-    qtbot.waitUntil(lambda: seen == [(False, True)])
+    qtbot.waitUntil(lambda: threads == [(False, True)])
 
 
 def test_three_reads_run_at_the_same_time(tasks, qtbot) -> None:
     together = threading.Barrier(3, timeout=60)
-    done: list[int] = []
+    answers: list[int] = []
     for _ in range(3):
-        tasks.read(lambda job: together.wait(), done.append)
-    qtbot.waitUntil(lambda: sorted(done) == [0, 1, 2])
+        tasks.read(lambda job: together.wait(), answers.append)
+    qtbot.waitUntil(lambda: sorted(answers) == [0, 1, 2])
 
 
 def test_writes_run_one_after_the_other_in_order(tasks, qtbot) -> None:
     trace: list[str] = []
-    done: list[int] = []
+    answers: list[int] = []
 
     def work(n: int):
         def run(job) -> int:
@@ -42,8 +42,8 @@ def test_writes_run_one_after_the_other_in_order(tasks, qtbot) -> None:
         return run
 
     for n in range(5):
-        tasks.write(work(n), done.append)
-    qtbot.waitUntil(lambda: done == [0, 1, 2, 3, 4])
+        tasks.write(work(n), answers.append)
+    qtbot.waitUntil(lambda: answers == [0, 1, 2, 3, 4])
     assert trace == [f"{word} {n}" for n in range(5) for word in ("begin", "end")]
 
 
@@ -133,14 +133,14 @@ def test_busy_counts_all_but_quiet_work(tasks, qtbot) -> None:
 
 
 def test_progress_arrives_on_the_gui_thread(tasks, qtbot) -> None:
-    seen: list[tuple[int, bool]] = []
+    reports: list[tuple[int, bool]] = []
     gui = QApplication.instance().thread()
 
     def progress(p) -> None:
-        seen.append((p.done, QThread.currentThread() is gui))
+        reports.append((p.done, QThread.currentThread() is gui))
 
     tasks.read(lambda job: job.report(7, 7, "rows"), progress=progress)
-    qtbot.waitUntil(lambda: seen == [(7, True)])
+    qtbot.waitUntil(lambda: reports == [(7, True)])
 
 
 def test_shutdown_cancels_and_waits(qapp) -> None:
@@ -165,8 +165,8 @@ def test_shutdown_cancels_and_waits(qapp) -> None:
 def test_what_is_asked_for_after_the_end_is_over_at_once(qapp) -> None:
     tasks, heard = Tasks(), []
     tasks.shutdown()
-    asked = [tasks.read(heard.append, heard.append), tasks.write(heard.append, heard.append)]
-    assert not any(handle.running for handle in asked)
+    handles = [tasks.read(heard.append, heard.append), tasks.write(heard.append, heard.append)]
+    assert not any(handle.running for handle in handles)
     assert heard == [] and tasks.running == []
 
 
@@ -179,44 +179,44 @@ def test_what_the_end_cut_short_runs_no_more(qapp) -> None:
 
 def test_discard_gets_the_result_of_a_cancelled_read(tasks, qtbot) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    done, discarded = [], []
+    answers, discarded = [], []
 
     def work(job) -> str:
         begun.set()
         assert go_on.wait(60)
         return "open store"
 
-    handle = tasks.read(work, done.append, discard=discarded.append)
+    handle = tasks.read(work, answers.append, discard=discarded.append)
     assert begun.wait(60)
     handle.cancel()
     go_on.set()
     qtbot.waitUntil(lambda: bool(discarded))
-    assert (done, discarded) == ([], ["open store"])
+    assert (answers, discarded) == ([], ["open store"])
 
 
 def test_discard_gets_the_result_when_the_owner_is_gone(tasks, qtbot) -> None:
-    owner, done, discarded = QObject(), [], []
+    owner, answers, discarded = QObject(), [], []
     go_on = threading.Event()
-    tasks.read(lambda job: go_on.wait(60), done.append, discard=discarded.append, owner=owner)
+    tasks.read(lambda job: go_on.wait(60), answers.append, discard=discarded.append, owner=owner)
     shiboken6.delete(owner)
     go_on.set()
     qtbot.waitUntil(lambda: bool(discarded))
-    assert (done, discarded) == ([], [True])
+    assert (answers, discarded) == ([], [True])
 
 
 def test_discard_gets_a_result_that_was_not_delivered_before_the_shutdown(qapp) -> None:
     tasks, ready = Tasks(), threading.Event()
-    done, discarded = [], []
-    tasks.write(lambda job: "first", done.append, discard=discarded.append)
-    tasks.write(lambda job: ready.set(), done.append)
+    answers, discarded = [], []
+    tasks.write(lambda job: "first", answers.append, discard=discarded.append)
+    tasks.write(lambda job: ready.set(), answers.append)
     assert ready.wait(60)  # and no event of Qt was handled since
     tasks.shutdown()
     qapp.processEvents()
-    assert (done, discarded) == ([], ["first"])
+    assert (answers, discarded) == ([], ["first"])
 
 
 def test_discard_does_not_get_what_done_gets(tasks, qtbot) -> None:
-    done, discarded = [], []
-    tasks.read(lambda job: 1, done.append, discard=discarded.append)
-    qtbot.waitUntil(lambda: bool(done))
-    assert (done, discarded) == ([1], [])
+    answers, discarded = [], []
+    tasks.read(lambda job: 1, answers.append, discard=discarded.append)
+    qtbot.waitUntil(lambda: bool(answers))
+    assert (answers, discarded) == ([1], [])

@@ -32,10 +32,10 @@ from lamella.ui.widgets.controls import IconButton
 
 @pytest.fixture
 def look(qapp):
-    made = theme.current()
-    yield made
-    made.set_mode("system")
-    made.set_text_scale(1.0)
+    current = theme.current()
+    yield current
+    current.set_mode("system")
+    current.set_text_scale(1.0)
 
 
 COLLECTING = """
@@ -125,11 +125,11 @@ def test_figures_on_a_heat_map_are_legible_and_its_scale_says_what_lies_beyond(l
 @pytest.mark.parametrize("widget", [QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QCheckBox])
 def test_inputs_are_drawn_with_their_border(look, qtbot, palette, widget) -> None:
     look.set_mode("dark" if palette.dark else "light")
-    shown = widget()
-    qtbot.addWidget(shown)
-    shown.resize(200, 30)
-    shown.show()
-    middle = shown.grab().toImage()
+    control = widget()
+    qtbot.addWidget(control)
+    control.resize(200, 30)
+    control.show()
+    middle = control.grab().toImage()
     colors = {middle.pixelColor(x, middle.height() // 2).name() for x in range(middle.width())}
     assert palette.input_border in colors
 

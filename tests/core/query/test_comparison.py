@@ -20,7 +20,7 @@ from lamella.core.scan.snapshot import snapshot_of_rows
 
 
 @pytest.fixture
-def opened(tmp_path):
+def open_columns(tmp_path):
     """Opens columns as a Parquet file, under a name."""
 
     def make(name: str, **columns):
@@ -56,47 +56,50 @@ def test_a_csv_file_against_a_table(tmp_path):
         assert len(folded.changed) == 0
 
 
-def test_a_dataset_does_not_differ_from_itself(opened):
-    file = opened("a", n=[1, 1, None], x=[math.nan, 0.0, None], l=[[1], None, [2, 3]])
+def test_a_dataset_does_not_differ_from_itself(open_columns):
+    file = open_columns("a", n=[1, 1, None], x=[math.nan, 0.0, None], l=[[1], None, [2, 3]])
     for key in (None, "n", []):
         assert not compare(file, file, key)
-    again = opened("b", n=[1, 1, None], x=[math.nan, -0.0, None], l=[[1], None, [2, 3]])
+    again = open_columns("b", n=[1, 1, None], x=[math.nan, -0.0, None], l=[[1], None, [2, 3]])
     assert not compare(file, again, "n") and not compare(file, again, [])
 
 
-def test_keys_that_are_not_unique_or_missing_are_said(opened):
-    one = opened("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
-    other = opened("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
+def test_keys_that_are_not_unique_or_missing_are_said(open_columns):
+    one = open_columns("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
+    other = open_columns("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
     actual = compare(one, other, "k")
     assert actual.changed.tolist() == [2] and actual.changed_before.tolist() == [1]
     assert any("one: 2 rows share their key (k)" in note for note in actual.notes)
     assert any("1 row has no value in k" in note for note in actual.notes)
     assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("n",)
-    plain = [opened(name, k=[1, 1], x=[1.0, 2.0]).snapshot() for name in ("x", "y")]
+    plain = [open_columns(name, k=[1, 1], x=[1.0, 2.0]).snapshot() for name in ("x", "y")]
     assert suggest_key(*plain, Job()) == ()
 
 
-def test_keys_of_several_columns_are_found_by_the_first_that_tell_rows_apart(opened):
+def test_keys_of_several_columns_are_found_by_the_first_that_tell_rows_apart(open_columns):
     place = {"country": ["A", "A", "B", "B"], "part": ["x"] * 4, "year": [1, 2, 1, 2]}
-    one, other = opened("one", **place, pop=[5, 6, 7, 8]), opened("other", **place, pop=[5, 6, 7, 5])
+    one, other = (
+        open_columns("one", **place, pop=[5, 6, 7, 8]),
+        open_columns("other", **place, pop=[5, 6, 7, 5]),
+    )
     assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("country", "year")
     assert compare(one, other).changed.tolist() == [3]
-    again = opened("again", **{**place, "year": [1, 2, 1, None]}, pop=[5, 6, 7, 8])
+    again = open_columns("again", **{**place, "year": [1, 2, 1, None]}, pop=[5, 6, 7, 8])
     assert suggest_key(one.snapshot(), again.snapshot(), Job()) == ("pop",), "a key is there in every row"
-    three = [opened(n, a=[1, 1, 1, 2], b=[1, 1, 2, 1], c=[1, 2, 1, 1]).snapshot() for n in ("t", "u")]
+    three = [open_columns(n, a=[1, 1, 1, 2], b=[1, 1, 2, 1], c=[1, 2, 1, 1]).snapshot() for n in ("t", "u")]
     assert suggest_key(*three, Job()) == ("a", "b", "c")
-    empty = [opened(n, a=pa.array([], pa.int64())).snapshot() for n in ("v", "w")]
+    empty = [open_columns(n, a=pa.array([], pa.int64())).snapshot() for n in ("v", "w")]
     assert suggest_key(*empty, Job()) == ("a",)
 
 
-def test_many_rows_of_one_key_do_not_multiply(opened):
-    one, other = (opened(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
+def test_many_rows_of_one_key_do_not_multiply(open_columns):
+    one, other = (open_columns(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
     assert not compare(one, other, "k")
 
 
-def test_a_key_of_several_columns_and_of_other_types(opened):
-    one = opened("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
-    other = opened("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
+def test_a_key_of_several_columns_and_of_other_types(open_columns):
+    one = open_columns("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
+    other = open_columns("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
     actual = compare(one, other, ["y", "d"])
     assert (actual.removed.tolist(), actual.added.tolist(), actual.changed.tolist()) == ([1], [1], [])
     assert [name for name, _, _ in actual.schema.retyped] == ["y", "d"]
@@ -122,8 +125,8 @@ BIG = 2**53 + 1
         (pa.array(["x", "y"]).dictionary_encode(), pa.array(["x", "z"]), [False, True]),
     ],
 )  # fmt: skip
-def test_values_of_two_types_are_compared_by_what_they_mean(opened, before, after, different):
-    actual = compare(opened("one", v=before), opened("other", v=after), [])
+def test_values_of_two_types_are_compared_by_what_they_mean(open_columns, before, after, different):
+    actual = compare(open_columns("one", v=before), open_columns("other", v=after), [])
     assert actual.changed.tolist() == np.flatnonzero(different).tolist()
     ComparedRows(actual).page(0, len(before))
     assert read_differences(actual).num_rows == sum(different)
@@ -158,10 +161,10 @@ def test_texts_that_repeat_are_compared_by_what_they_are(tmp_path, ordered):
     assert len(lenient.changed) == sum(a != b for a, b in zip(*lower, strict=True)) < len(different)
 
 
-def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
+def test_columns_that_one_side_alone_has_are_said_and_not_compared(open_columns):
     one, other = (
-        opened("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
-        opened("other", k=[1, 2], a=[1, 2], new=[5, 6]),
+        open_columns("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
+        open_columns("other", k=[1, 2], a=[1, 2], new=[5, 6]),
     )
     actual = compare(one, other, "k")
     assert actual and actual.num_rows == 0
@@ -171,13 +174,13 @@ def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
         False,
     )
     assert "column gone removed" in str(actual)
-    assert compare(opened("x", a=[1], b=[1]), opened("y", b=[1], a=[1]), []).schema.reordered
+    assert compare(open_columns("x", a=[1], b=[1]), open_columns("y", b=[1], a=[1]), []).schema.reordered
 
 
-def test_what_cannot_be_compared_says_why(opened):
-    one, other = opened("one", k=[1], l=[[1]]), opened("other", q=[1], l=[[2]])
+def test_what_cannot_be_compared_says_why(open_columns):
+    one, other = open_columns("one", k=[1], l=[[1]]), open_columns("other", q=[1], l=[[2]])
     with pytest.raises(BadData, match="have no column name in common"):
-        compare(opened("x", a=[1]), opened("y", b=[1]))
+        compare(open_columns("x", a=[1]), open_columns("y", b=[1]))
     with pytest.raises(UnknownColumn, match="other has no column 'k'"):
         compare(one, other, "k")
     with pytest.raises(BadData, match="column 'l' cannot be a key"):
@@ -190,16 +193,16 @@ def test_what_cannot_be_compared_says_why(opened):
         compare(one, 5)
 
 
-def test_a_file_that_changes_meanwhile_is_not_shown_as_it_was(opened):
-    one, other = opened("one", n=[1, 2]), opened("other", n=[1, 3])
+def test_a_file_that_changes_meanwhile_is_not_shown_as_it_was(open_columns):
+    one, other = open_columns("one", n=[1, 2]), open_columns("other", n=[1, 3])
     rows = ComparedRows(compare(one, other, []))
-    opened("other", n=[1, 2, 3, 4])
+    open_columns("other", n=[1, 2, 3, 4])
     with pytest.raises(FileProblem, match="changed"):
         rows.page(0, 2)
 
 
-def test_answers_of_queries_are_compared_too(opened):
-    one = opened("one", k=[1, 2, 3], n=[1, 2, 3])
+def test_answers_of_queries_are_compared_too(open_columns):
+    one = open_columns("one", k=[1, 2, 3], n=[1, 2, 3])
     actual = compare(one.where("k < 3"), one.where("k > 1"), "k")
     assert (len(actual.added), len(actual.removed), len(actual.changed)) == (1, 1, 0)
 
@@ -214,9 +217,9 @@ def test_ten_thousand_columns():
     assert actual.changed.tolist() == [0, 1]
 
 
-def test_the_differences_as_a_table_have_what_was_before(opened):
-    one = opened("one", k=[1, 2, 3], word=["a", None, "c"], word_before=[0, 0, 0])
-    other = opened("other", k=[1, 2, 4], word=[None, "b", "d"], word_before=[0, 0, 0])
+def test_the_differences_as_a_table_have_what_was_before(open_columns):
+    one = open_columns("one", k=[1, 2, 3], word=["a", None, "c"], word_before=[0, 0, 0])
+    other = open_columns("other", k=[1, 2, 4], word=[None, "b", "d"], word_before=[0, 0, 0])
     table = read_differences(compare(one, other, "k"))
     assert table.column_names == ["_change", "_columns", "k", "word", "word_before_", "word_before"]
     assert table.to_pylist()[0] == {
@@ -227,9 +230,9 @@ def test_the_differences_as_a_table_have_what_was_before(opened):
     assert read_differences(compare(one, one)).num_rows == 0
 
 
-def test_differences_of_differences_have_names_of_their_own(opened):
-    one = opened("one", k=[1, 2], _change=["added", "added"], _columns=["v", "v"])
-    other = opened("other", k=[1, 2], _change=["added", "removed"], _columns=["v", "v"])
+def test_differences_of_differences_have_names_of_their_own(open_columns):
+    one = open_columns("one", k=[1, 2], _change=["added", "added"], _columns=["v", "v"])
+    other = open_columns("other", k=[1, 2], _change=["added", "removed"], _columns=["v", "v"])
     table = read_differences(compare(one, other, "k"))
     assert table.column_names == ["_change_", "_columns_", "k", "_change", "_change_before", "_columns"]
     assert table.to_pylist()[0]["_change_"] == "changed"

@@ -30,7 +30,7 @@ def rows(tmp_path: Path) -> Iterator[Table]:
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The statements that are written from now on."""
     found: list[str] = []
     real = answers.read_with_statement
@@ -49,15 +49,15 @@ def sums(rows: Any) -> Query:
 
 
 def test_the_same_question_is_written_once_for_files_and_once_for_memory(
-    rows: Table, written: list[str]
+    rows: Table, texts: list[str]
 ) -> None:
     first, *again = [sums(rows).read() for _ in range(4)]
     assert all(one.equals(first) for one in again)
     assert first.to_pylist()[0] == {"kind": "a", "n": 20, "total": 380}
-    assert ["READ_PARQUET" in text for text in written] == [True, False]
+    assert ["READ_PARQUET" in text for text in texts] == [True, False]
 
 
-def test_a_change_is_seen(rows: Table, written: list[str]) -> None:
+def test_a_change_is_seen(rows: Table, texts: list[str]) -> None:
     sums(rows).read()
     rows.insert([{"kind": "c", "n": 7}])
     assert sums(rows).read().to_pylist()[-1] == {"kind": "c", "n": 1, "total": 7}
@@ -65,14 +65,14 @@ def test_a_change_is_seen(rows: Table, written: list[str]) -> None:
     rows.columns.rename("n", "number")
     actual = rows.group_by("kind").agg(n=agg.sum("number")).read()
     assert actual["n"].to_pylist() == [380, 400]
-    assert len(written) == 3
+    assert len(texts) == 3
 
 
-def test_rows_in_memory_are_handed_over_each_time(rows: Table, written: list[str]) -> None:
+def test_rows_in_memory_are_handed_over_each_time(rows: Table, texts: list[str]) -> None:
     rows.update_where(col("n") == 0, {"$set": {"n": 1000}})
     for _ in range(2):
         assert sums(rows).read()["total"].to_pylist() == [1380, 400]
-    assert len(written) == 2
+    assert len(texts) == 2
 
 
 def test_questions_whose_values_are_equal_to_python_are_told_apart(rows: Table) -> None:
@@ -94,31 +94,31 @@ def test_what_is_computed_is_written_each_time(rows: Table) -> None:
     assert not statements.can_be_cached(rows.group_by("kind").agg(n=agg.quantile("n", 1)).pipeline)
 
 
-def test_an_index_made_later_is_used(rows: Table, written: list[str]) -> None:
+def test_an_index_made_later_is_used(rows: Table, texts: list[str]) -> None:
     asked = rows.where(col("n") == 3).group_by("kind").agg(n=agg.count())
     first = asked.read()
     rows.indexes.create("n")
     assert asked.read().equals(first)
-    assert len(written) == 2
-    assert "read_parquet" in written[0].casefold() and "read_parquet" not in written[1].casefold()
+    assert len(texts) == 2
+    assert "read_parquet" in texts[0].casefold() and "read_parquet" not in texts[1].casefold()
 
 
 @pytest.mark.slow
-def test_a_long_statement_is_not_kept(rows: Table, written: list[str]) -> None:
+def test_a_long_statement_is_not_kept(rows: Table, texts: list[str]) -> None:
     many = rows.where(col("n").is_in(range(10_000))).group_by("kind").agg(n=agg.count())
     for _ in range(2):
         assert many.read()["n"].to_pylist() == [20, 20]
-    assert len(written) == 2
+    assert len(texts) == 2
 
 
 def test_no_more_than_so_many_are_kept(
-    rows: Table, written: list[str], monkeypatch: pytest.MonkeyPatch
+    rows: Table, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statements, "MOST_KEPT", 1)
     for _ in range(2):
         sums(rows).read()
         sums(rows).sort("-total").read()
-    assert len(written) == 4
+    assert len(texts) == 4
 
 
 def test_statements_go_with_their_snapshot(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ SECRET = "wJalrXUtnFEMI"
 
 
 @pytest.fixture
-def saved() -> Connections:
+def connections() -> Connections:
     return Connections()
 
 
@@ -40,33 +40,33 @@ def test_connections_lie_where_the_program_keeps_its_configuration():
     assert default_path() == paths.config_folder() / "connections.json"
 
 
-def test_save_and_read_again(saved: Connections):
-    saved.save(LAB)
-    saved.save(Connection("web", "http"))
+def test_save_and_read_again(connections: Connections):
+    connections.save(LAB)
+    connections.save(Connection("web", "http"))
     assert dict(Connections()) == {"lab": LAB, "web": Connection("web", "http")}
-    assert list(saved) == ["lab", "web"]
+    assert list(connections) == ["lab", "web"]
 
 
-def test_save_over_another_needs_replace(saved: Connections):
-    saved.save(LAB)
-    saved.save(Connection("web", "http"))
+def test_save_over_another_needs_replace(connections: Connections):
+    connections.save(LAB)
+    connections.save(Connection("web", "http"))
     with pytest.raises(BadConnection, match="already"):
-        saved.save(Connection("lab", "gs"))
-    saved.save(Connection("lab", "gs"), replace=True)
-    assert [saved[name].kind for name in saved] == ["gs", "http"]
+        connections.save(Connection("lab", "gs"))
+    connections.save(Connection("lab", "gs"), replace=True)
+    assert [connections[name].kind for name in connections] == ["gs", "http"]
 
 
-def test_rename_and_delete(saved: Connections):
-    saved.save(LAB)
-    saved.save(Connection("web", "http"))
-    saved.rename("lab", "laboratory")
-    assert list(saved) == ["laboratory", "web"]
+def test_rename_and_delete(connections: Connections):
+    connections.save(LAB)
+    connections.save(Connection("web", "http"))
+    connections.rename("lab", "laboratory")
+    assert list(connections) == ["laboratory", "web"]
     with pytest.raises(BadConnection, match="already"):
-        saved.rename("laboratory", "web")
-    saved.delete("web")
-    assert list(saved) == ["laboratory"]
+        connections.rename("laboratory", "web")
+    connections.delete("web")
+    assert list(connections) == ["laboratory"]
     with pytest.raises(UnknownConnection, match="Did you mean 'laboratory'"):
-        saved.delete("labratory")
+        connections.delete("labratory")
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,22 @@ def test_rename_and_delete(saved: Connections):
         ("sc://other/trips", None),
     ],
 )
-def test_serving_prefers_what_names_the_bucket_or_host(saved: Connections, address: str, name: str | None):
-    saved.save(Connection("all", "s3"))
-    saved.save(LAB)
-    saved.save(Connection("cluster", "hdfs", endpoint="http://namenode:9870"))
-    saved.save(Connection("backup", "hdfs", endpoint="hdfs://backup:8020"))
-    saved.save(Connection("site", "http", places=("data.example.org",)))
-    saved.save(Connection("spark", "spark", endpoint="sc://spark:15002"))
-    connection = saved.serving(address)
+def test_serving_prefers_what_names_the_bucket_or_host(
+    connections: Connections, address: str, name: str | None
+):
+    connections.save(Connection("all", "s3"))
+    connections.save(LAB)
+    connections.save(Connection("cluster", "hdfs", endpoint="http://namenode:9870"))
+    connections.save(Connection("backup", "hdfs", endpoint="hdfs://backup:8020"))
+    connections.save(Connection("site", "http", places=("data.example.org",)))
+    connections.save(Connection("spark", "spark", endpoint="sc://spark:15002"))
+    connection = connections.serving(address)
     assert (connection.name if connection else None) == name
 
 
-def test_serving_refuses_schemes_that_mean_nothing(saved: Connections):
+def test_serving_refuses_schemes_that_mean_nothing(connections: Connections):
     with pytest.raises(UnknownScheme, match="Did you mean s3://"):
-        saved.serving("s4://bucket/x")
+        connections.serving("s4://bucket/x")
 
 
 @pytest.mark.parametrize(
@@ -182,25 +184,25 @@ def test_secrets_come_from_environment_profile_and_keyring(monkeypatch: pytest.M
         keyring.set_keyring(before)
 
 
-def test_what_a_newer_program_saved_is_kept(saved: Connections):
+def test_what_a_newer_program_saved_is_kept(connections: Connections):
     newer = {"name": "moon", "kind": "lunar", "orbit": 3}
-    saved.path.parent.mkdir(parents=True)
-    saved.path.write_text(json.dumps({"connections": [newer, LAB.to_json()]}))
-    assert list(saved) == ["lab"]
-    assert len(saved.problems()) == 1
-    saved.save(Connection("web", "http"))
-    assert json.loads(saved.path.read_text())["connections"][0] == newer
+    connections.path.parent.mkdir(parents=True)
+    connections.path.write_text(json.dumps({"connections": [newer, LAB.to_json()]}))
+    assert list(connections) == ["lab"]
+    assert len(connections.problems()) == 1
+    connections.save(Connection("web", "http"))
+    assert json.loads(connections.path.read_text())["connections"][0] == newer
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"connections": 3}', "{"])
-def test_a_file_of_something_else_is_refused_and_left(saved: Connections, text: str):
-    saved.path.parent.mkdir(parents=True)
-    saved.path.write_text(text)
+def test_a_file_of_something_else_is_refused_and_left(connections: Connections, text: str):
+    connections.path.parent.mkdir(parents=True)
+    connections.path.write_text(text)
     with pytest.raises(FileProblem, match="saved connections"):
-        list(saved)
+        list(connections)
     with pytest.raises(FileProblem):
-        saved.save(LAB)
-    assert saved.path.read_text() == text
+        connections.save(LAB)
+    assert connections.path.read_text() == text
 
 
 def test_each_kind_has_schemes_of_its_own_and_an_example_that_fits():

@@ -30,7 +30,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Footer]]:
+def footers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Footer]]:
     """The files that were opened for decoding."""
     files: list[Footer] = []
     open_file = Footer.open
@@ -69,23 +69,23 @@ def test_rows_come_in_the_order_asked_again_and_again(snapshot: Snapshot, places
     ]
 
 
-def test_the_same_rows_are_not_decoded_twice(snapshot: Snapshot, opened: list[Footer]) -> None:
+def test_the_same_rows_are_not_decoded_twice(snapshot: Snapshot, footers: list[Footer]) -> None:
     places = np.array([5, 12_000, 39_000])
     first = take_rows(snapshot, places, snapshot.columns)
-    opened.clear()
+    footers.clear()
     assert take_rows(snapshot, places, snapshot.columns).equals(first)
     assert take_rows(snapshot, places, snapshot.columns[2:4]).equals(first.select([2, 3]))
-    assert not opened
+    assert not footers
 
 
 def test_row_groups_are_kept_when_other_rows_of_them_are_asked_for(
-    snapshot: Snapshot, opened: list[Footer]
+    snapshot: Snapshot, footers: list[Footer]
 ) -> None:
     before = caches.cache.held_bytes
     take_rows(snapshot, np.array([5, 12_000]), snapshot.columns)
     assert caches.cache.held_bytes == before
     take_rows(snapshot, np.array([6, 12_001]), snapshot.columns)
     assert caches.cache.held_bytes >= before + 2 * GROUP * 8 * COLUMNS
-    opened.clear()
+    footers.clear()
     take_rows(snapshot, np.array([7, 12_002]), snapshot.columns)
-    assert not opened
+    assert not footers

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def opened(tmp_path: Path):
+def open_text(tmp_path: Path):
     def make(text: str, **options: Any):
         (tmp_path / "new.csv").write_text(text)
         return open_dataset(tmp_path / "new.csv", cache_dir=tmp_path / "cache", **options)
@@ -45,16 +45,16 @@ def rows(store: Store) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in store["stock"].read(names, sort=["id"]).to_pylist()]
 
 
-def test_columns_are_chosen_and_named(store: Store, opened) -> None:
-    table = import_dataset(opened("a,b,c\n1,2,3\n"), store, "t", columns={"c": "last", "a": "first"})
+def test_columns_are_chosen_and_named(store: Store, open_text) -> None:
+    table = import_dataset(open_text("a,b,c\n1,2,3\n"), store, "t", columns={"c": "last", "a": "first"})
     assert table.read(["first", "last"]).to_pylist() == [{"first": 1, "last": 3}]
     assert "b" not in table.schema.names
     with pytest.raises(UnknownColumn):
-        import_dataset(opened("a\n1\n"), store, "u", columns={"x": "y"})
+        import_dataset(open_text("a\n1\n"), store, "u", columns={"x": "y"})
 
 
-def test_append(store: Store, opened) -> None:
-    new = opened("id,n,colour\n4,40,red\n")
+def test_append(store: Store, open_text) -> None:
+    new = open_text("id,n,colour\n4,40,red\n")
     plan = plan_import(new, store["stock"], "append")
     assert str(plan) == (
         "Adds 1 row to the existing 3. New: column colour, null in existing rows."
@@ -65,8 +65,8 @@ def test_append(store: Store, opened) -> None:
     assert (commit.inserted, rows(store)[-1]) == (1, (4, None, 40, "red"))
 
 
-def test_replace_can_be_undone(store: Store, opened) -> None:
-    new = opened("id,name,n\n7,z,70\n")
+def test_replace_can_be_undone(store: Store, open_text) -> None:
+    new = open_text("id,name,n\n7,z,70\n")
     assert str(plan_import(new, store["stock"], "replace")) == (
         "Deletes all 3 rows and adds 1; undo brings them back."
     )
@@ -76,8 +76,8 @@ def test_replace_can_be_undone(store: Store, opened) -> None:
     assert rows(store) == [(1, "a", 10), (2, "b", 20), (3, "c", 30)]
 
 
-def test_upsert_by_a_key(store: Store, opened) -> None:
-    new = opened("id,n\n2,22\n3,33\n9,99\n")
+def test_upsert_by_a_key(store: Store, open_text) -> None:
+    new = open_text("id,n\n2,22\n3,33\n9,99\n")
     plan = plan_import(new, store["stock"], "upsert", ["id"])
     assert (plan.matched, plan.new_rows, plan.twice) == (2, 1, 0)
     assert str(plan) == "Changes 2 rows and adds 1; the others stay as they are."
@@ -96,9 +96,9 @@ def test_upsert_by_a_key(store: Store, opened) -> None:
     ],
 )
 def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
-    store: Store, opened, ids: list[Any], text: str, changes: int, adds: int
+    store: Store, open_text, ids: list[Any], text: str, changes: int, adds: int
 ) -> None:
-    table, new = store.create_table("t", {"id": ids, "n": [1, 2, 3]}), opened(text)
+    table, new = store.create_table("t", {"id": ids, "n": [1, 2, 3]}), open_text(text)
     plan = plan_import(new, table, "upsert", ["id"])
     assert (plan.matched, plan.new_rows) == (changes, adds)
     commit = import_into(new, table, "upsert", ["id"])
@@ -107,13 +107,13 @@ def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
 
 @pytest.mark.parametrize(("mode", "key"), [("append", []), ("replace", []), ("upsert", ["plz"])])
 def test_a_column_of_another_kind_is_refused_in_the_plan(
-    store: Store, opened, mode: Any, key: list[str]
+    store: Store, open_text, mode: Any, key: list[str]
 ) -> None:
     """Postcodes without leading zeros are numbers in this month's file."""
     table = store.create_table("shops", {"plz": ["01067"], "n": [1]})
     with pytest.raises(TypeConflict, match="Read 'PLZ' as string, or leave it out"):
-        plan_import(opened("PLZ,n\n80331,2\n"), table, mode, key, columns={"PLZ": "plz", "n": "n"})
-    assert plan_import(opened("plz,n\n80331,2\n", text_columns=["plz"]), table, mode, key).coming == 1
+        plan_import(open_text("PLZ,n\n80331,2\n"), table, mode, key, columns={"PLZ": "plz", "n": "n"})
+    assert plan_import(open_text("plz,n\n80331,2\n", text_columns=["plz"]), table, mode, key).coming == 1
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_a_column_of_another_kind_is_refused_in_the_plan(
     ],
 )
 def test_what_cannot_be_changes_nothing(
-    store: Store, opened, text: str, mode: Any, key: list[str], error
+    store: Store, open_text, text: str, mode: Any, key: list[str], error
 ) -> None:
     before = rows(store)
     with pytest.raises(error):
-        import_into(opened(text), store["stock"], mode, key)
+        import_into(open_text(text), store["stock"], mode, key)
     assert rows(store) == before
 
 
@@ -141,7 +141,7 @@ MODES = pytest.mark.parametrize(("mode", "key"), [("append", []), ("replace", []
 
 @MODES
 def test_where_bad_lines_have_no_place_nothing_is_imported(
-    store: Store, opened, monkeypatch: pytest.MonkeyPatch, mode: Any, key: list[str]
+    store: Store, open_text, monkeypatch: pytest.MonkeyPatch, mode: Any, key: list[str]
 ) -> None:
     def fail(*_: Any) -> None:
         raise StoreProblem("the disk is full")
@@ -149,18 +149,18 @@ def test_where_bad_lines_have_no_place_nothing_is_imported(
     monkeypatch.setattr(importing, "keep_bad_lines", fail)
     before = rows(store)
     with pytest.raises(StoreProblem, match="full"):
-        import_into(opened("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
+        import_into(open_text("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
     assert (rows(store), store["stock"].version, store.tables) == (before, 1, ["stock"])
 
 
 @MODES
 def test_bad_lines_of_an_import_that_fails_do_not_stay(
-    store: Store, opened, mode: Any, key: list[str]
+    store: Store, open_text, mode: Any, key: list[str]
 ) -> None:
     store["stock"].columns.set_checks("name", required=True)
     before, version = rows(store), store["stock"].version
     with pytest.raises(BrokenCheck):
-        import_into(opened("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
+        import_into(open_text("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
     assert (rows(store), store["stock"].version, store.tables) == (before, version, ["stock"])
 
 
@@ -168,11 +168,11 @@ def test_bad_lines_of_an_import_that_fails_do_not_stay(
 @MODES
 @pytest.mark.parametrize("count", [1, 30_000])
 def test_an_import_is_undone_without_the_table_of_its_bad_lines(
-    store: Store, opened, mode: Any, key: list[str], count: int
+    store: Store, open_text, mode: Any, key: list[str], count: int
 ) -> None:
     before = rows(store)
     lines = "".join(f"{i + 7},z,70\n" for i in range(count))
-    import_into(opened(f"id,name,n\n{lines}8\n", bad_lines="set-aside"), store["stock"], mode, key)
+    import_into(open_text(f"id,name,n\n{lines}8\n", bad_lines="set-aside"), store["stock"], mode, key)
     assert store["stock_bad_lines"].read(["text"])["text"].to_pylist() == ["8"]
     assert store["stock"].num_rows == count + (0 if mode == "replace" else len(before))
     store.drop_table("stock_bad_lines")
@@ -181,8 +181,8 @@ def test_an_import_is_undone_without_the_table_of_its_bad_lines(
 
 
 @MODES
-def test_no_column_becomes_the_ids_of_a_table(store: Store, opened, mode: Any, key: list[str]) -> None:
-    new = opened("a,id\n1,2\n")
+def test_no_column_becomes_the_ids_of_a_table(store: Store, open_text, mode: Any, key: list[str]) -> None:
+    new = open_text("a,id\n1,2\n")
     for act in (plan_import, import_into):
         with pytest.raises(BadData, match="bring their own _id"):
             act(new, store["stock"], mode, key, columns={"a": "_id", "id": "id"})
@@ -191,8 +191,8 @@ def test_no_column_becomes_the_ids_of_a_table(store: Store, opened, mode: Any, k
     assert store["stock"].version == 1
 
 
-def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -> None:
-    plan = plan_import(opened("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
+def test_keys_that_several_new_rows_have_are_said_before(store: Store, open_text) -> None:
+    plan = plan_import(open_text("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
     assert plan.twice == 1
     assert "choose another" in str(plan)
 

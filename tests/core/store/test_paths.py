@@ -23,7 +23,7 @@ needs_links = pytest.mark.skipif(sys.platform == "win32", reason="Windows lets f
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def store_folder(tmp_path: Path) -> Path:
     """A store with a table `t` that has a data file, a change file and indexes, and a small table `u`."""
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(ROWS)), "text": ["red fox"] * ROWS})
@@ -36,11 +36,11 @@ def made(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sentinels(tmp_path: Path, made: Path) -> Iterator[Path]:
+def sentinels(tmp_path: Path, store_folder: Path) -> Iterator[Path]:
     """A folder outside the store, named like a table's, with a copy of a file of it; it must not change."""
     outside = tmp_path / "outside" / "t-00000000"
     outside.mkdir(parents=True)
-    (outside / f"{'0' * 32}.parquet").write_bytes(data_file(made).read_bytes())
+    (outside / f"{'0' * 32}.parquet").write_bytes(data_file(store_folder).read_bytes())
     (outside / "letter.txt").write_text("dear")
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in outside.iterdir()}
     yield outside
@@ -104,14 +104,14 @@ def places(outside: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("how", ["absolute", "relative"])
-def test_a_removed_file_outside_the_store_stays(made: Path, sentinels: Path, how: str) -> None:
+def test_a_removed_file_outside_the_store_stays(store_folder: Path, sentinels: Path, how: str) -> None:
     change_catalog(
-        made,
+        store_folder,
         "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
         " VALUES (?, 1, 99, 0, 1)",
         places(sentinels)[how],
     )
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         store.maintenance.compact()
         assert store.maintenance.verify(quick=True).tables == 2
         (problem,) = store.maintenance.vacuum().problems
@@ -123,13 +123,13 @@ def test_a_removed_file_outside_the_store_stays(made: Path, sentinels: Path, how
 @pytest.mark.parametrize("kind", ["data_files", "change_files"])
 @pytest.mark.parametrize("how", ["absolute", "relative"])
 def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
-    made: Path, sentinels: Path, tmp_path: Path, how: str, kind: str
+    store_folder: Path, sentinels: Path, tmp_path: Path, how: str, kind: str
 ) -> None:
-    change_catalog(made, f"UPDATE {kind} SET path = ?", places(sentinels)[how])
+    change_catalog(store_folder, f"UPDATE {kind} SET path = ?", places(sentinels)[how])
     with pytest.raises(DamagedStore, match="do not trust it"):
-        Store.restore_backup(made, tmp_path / "restored")
+        Store.restore_backup(store_folder, tmp_path / "restored")
     assert not (tmp_path / "restored").exists()
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         tries: tuple[Callable[[], object], ...] = (
             store["t"].read,
             lambda: store["t"].insert([{"n": 1}]),
@@ -148,16 +148,18 @@ def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
 
 
 @pytest.mark.parametrize("folder", ["..", "../../outside", "/tmp", "t-00000000/../..", "."])
-def test_a_table_folder_outside_the_store_is_not_written_to(made: Path, sentinels: Path, folder: str) -> None:
-    change_catalog(made, "UPDATE tables SET folder = ? WHERE name = 'u'", folder)
-    before = set(made.parent.rglob("*"))
-    with Store.open(made) as store:
+def test_a_table_folder_outside_the_store_is_not_written_to(
+    store_folder: Path, sentinels: Path, folder: str
+) -> None:
+    change_catalog(store_folder, "UPDATE tables SET folder = ? WHERE name = 'u'", folder)
+    before = set(store_folder.parent.rglob("*"))
+    with Store.open(store_folder) as store:
         with pytest.raises(DamagedStore, match="as a table's folder"):
             store["u"].insert({"n": list(range(ROWS))})
         assert store["t"].num_rows == ROWS
         store.drop_table("u")
         assert store.maintenance.vacuum().problems == []
-    new = {path for path in set(made.parent.rglob("*")) - before if made not in path.parents}
+    new = {path for path in set(store_folder.parent.rglob("*")) - before if store_folder not in path.parents}
     assert new == set()
 
 
@@ -170,11 +172,13 @@ def linked(place: Path, target: Path) -> None:
 
 @needs_links
 @pytest.mark.parametrize("kind", ["data", "index"])
-def test_a_linked_table_folder_is_refused_and_left_untouched(made: Path, tmp_path: Path, kind: str) -> None:
-    folder = next(path for path in (made / kind).iterdir() if path.name.startswith("t-"))
+def test_a_linked_table_folder_is_refused_and_left_untouched(
+    store_folder: Path, tmp_path: Path, kind: str
+) -> None:
+    folder = next(path for path in (store_folder / kind).iterdir() if path.name.startswith("t-"))
     linked(folder, moved := tmp_path / "bigger disk" / folder.name)
     files = {path: path.stat().st_size for path in moved.rglob("*")}
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         with pytest.raises(StoreProblem, match=r"is a link.*A store is one folder, which moves as a whole"):
             store["t"].read()
         with pytest.raises(StoreProblem, match="is a link"):
@@ -185,25 +189,25 @@ def test_a_linked_table_folder_is_refused_and_left_untouched(made: Path, tmp_pat
         assert all("is a link" in problem for problem in told) and bool(told) == (kind == "data")
         assert store["u"].num_rows == 1
     for _ in range(2):
-        with Store.open(made) as store:
+        with Store.open(store_folder) as store:
             assert store.tables == ["u"]
     assert {path: path.stat().st_size for path in moved.rglob("*")} == files
     assert folder.is_symlink()
 
 
 @needs_links
-def test_a_linked_data_file_is_refused(made: Path, tmp_path: Path, sentinels: Path) -> None:
-    file = data_file(made)
+def test_a_linked_data_file_is_refused(store_folder: Path, tmp_path: Path, sentinels: Path) -> None:
+    file = data_file(store_folder)
     file.unlink()
     file.symlink_to(sentinels / f"{'0' * 32}.parquet")
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         with pytest.raises(StoreProblem, match="is a link"):
             store["t"].read()
         with pytest.raises(StoreProblem, match="is a link"):
             store.backup(tmp_path / "backup")
         store.drop_table("t")
         assert len(store.maintenance.vacuum().problems) == 1
-    Store.open(made).close()
+    Store.open(store_folder).close()
 
 
 @pytest.mark.slow(except_every=3)
@@ -211,21 +215,21 @@ def test_a_linked_data_file_is_refused(made: Path, tmp_path: Path, sentinels: Pa
 @pytest.mark.parametrize("own", ["data", "tmp", "index", "readers", "staging.lock", "catalog.sqlite"])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_store_with_a_linked_part_does_not_open(
-    made: Path, tmp_path: Path, own: str, read_only: bool
+    store_folder: Path, tmp_path: Path, own: str, read_only: bool
 ) -> None:
-    (made / "readers").mkdir(exist_ok=True)
-    linked(made / own, tmp_path / "elsewhere" / own)
+    (store_folder / "readers").mkdir(exist_ok=True)
+    linked(store_folder / own, tmp_path / "elsewhere" / own)
     letter = tmp_path / "elsewhere" / new_name()
     letter.write_text("dear")
     with pytest.raises(StoreProblem, match=rf"{own}: is a link.*moves as a whole"):
-        Store.open(made, read_only=read_only)
+        Store.open(store_folder, read_only=read_only)
     assert letter.exists()
 
 
 @needs_links
-def test_a_linked_store_is_opened(made: Path, tmp_path: Path) -> None:
-    linked(made, tmp_path / "bigger disk" / "s")
-    with Store.open(made) as store:
+def test_a_linked_store_is_opened(store_folder: Path, tmp_path: Path) -> None:
+    linked(store_folder, tmp_path / "bigger disk" / "s")
+    with Store.open(store_folder) as store:
         assert store["t"].num_rows == ROWS
         store.drop_table("t")
         assert store.maintenance.vacuum().problems == []
@@ -234,21 +238,29 @@ def test_a_linked_store_is_opened(made: Path, tmp_path: Path) -> None:
 FOREIGN = ["letter.txt", f"{'0' * 32}.txt", ".hidden", "t", f"x{'0' * 32}.parquet"]
 
 
-def test_sweeps_remove_only_what_is_called_like_files_of_a_store(made: Path) -> None:
-    table = next(path.name for path in (made / "data").iterdir())
+def test_sweeps_remove_only_what_is_called_like_files_of_a_store(store_folder: Path) -> None:
+    table = next(path.name for path in (store_folder / "data").iterdir())
     folders = ["", "data", f"data/{table}", "data/mine", "tmp", "index", f"index/{table}", "readers"]
     for folder in folders:
-        (made / folder).mkdir(exist_ok=True)
-    kept = [made / folder / name for folder in folders for name in FOREIGN]
+        (store_folder / folder).mkdir(exist_ok=True)
+    kept = [store_folder / folder / name for folder in folders for name in FOREIGN]
     for path in kept:
         path.write_text("mine")
-    kept += [made / "tmp" / "folder", made / "data" / "empty", made / "index" / "mine"]
-    gone = [made / "tmp" / new_name(), made / "data" / new_folder_name("x"), made / "index" / "x-00000000"]
+    kept += [
+        store_folder / "tmp" / "folder",
+        store_folder / "data" / "empty",
+        store_folder / "index" / "mine",
+    ]
+    gone = [
+        store_folder / "tmp" / new_name(),
+        store_folder / "data" / new_folder_name("x"),
+        store_folder / "index" / "x-00000000",
+    ]
     for path in (*kept[-3:], *gone):
         path.mkdir()
-    left = made / "data" / table / f"{new_name()}.parquet"
+    left = store_folder / "data" / table / f"{new_name()}.parquet"
     left.write_text("half")
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         assert not left.exists()
         told = store.maintenance.verify(quick=True).problems
         assert {f"{path}: does not belong to the store, and stays" for path in kept[5:15]} <= set(told)
@@ -259,26 +271,26 @@ def test_sweeps_remove_only_what_is_called_like_files_of_a_store(made: Path) -> 
 
 
 @needs_links
-def test_sweeps_follow_no_links(made: Path, sentinels: Path) -> None:
-    (made / "readers").mkdir(exist_ok=True)
-    table = next(path.name for path in (made / "data").iterdir())
+def test_sweeps_follow_no_links(store_folder: Path, sentinels: Path) -> None:
+    (store_folder / "readers").mkdir(exist_ok=True)
+    table = next(path.name for path in (store_folder / "data").iterdir())
     file = sentinels / f"{'0' * 32}.parquet"
     links = {
-        made / "data" / "x-00000000": sentinels,
-        made / "data" / table / f"{new_name()}.parquet": file,
-        made / "tmp" / new_name(): sentinels,
-        made / "readers" / new_name(): sentinels / "letter.txt",
-        made / "index" / "x-00000000": sentinels,
-        made / "index" / table / f"{new_name()}.sorted-1-00000000": file,
-        made / "index" / table / f"{new_name()}.fulltext-2-00000000": sentinels,
+        store_folder / "data" / "x-00000000": sentinels,
+        store_folder / "data" / table / f"{new_name()}.parquet": file,
+        store_folder / "tmp" / new_name(): sentinels,
+        store_folder / "readers" / new_name(): sentinels / "letter.txt",
+        store_folder / "index" / "x-00000000": sentinels,
+        store_folder / "index" / table / f"{new_name()}.sorted-1-00000000": file,
+        store_folder / "index" / table / f"{new_name()}.fulltext-2-00000000": sentinels,
     }
     for link, target in links.items():
         link.symlink_to(target)
     for _ in range(2):
-        with Store.open(made) as store:
+        with Store.open(store_folder) as store:
             store.maintenance.verify()
             store.maintenance.vacuum()
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         store["t"].indexes.drop("n")
         store.drop_table("t")
         store.maintenance.vacuum()
@@ -288,38 +300,40 @@ def test_sweeps_follow_no_links(made: Path, sentinels: Path) -> None:
 
 @needs_links
 @pytest.mark.parametrize("read_only", [False, True])
-def test_an_index_that_is_a_link_is_not_read(made: Path, tmp_path: Path, read_only: bool) -> None:
+def test_an_index_that_is_a_link_is_not_read(store_folder: Path, tmp_path: Path, read_only: bool) -> None:
     outside = []
-    for entry in list((made / "index").glob("*/*")):
+    for entry in list((store_folder / "index").glob("*/*")):
         outside.append(tmp_path / "elsewhere" / entry.name)
         linked(entry, outside[-1])
     sizes = [path.stat().st_size for folder in outside for path in (folder, *folder.rglob("*"))]
-    with Store.open(made, read_only=read_only) as store:
+    with Store.open(store_folder, read_only=read_only) as store:
         assert store["t"].read(where="n = 2500").num_rows == 1
         assert store["t"].search("fox").num_rows > 0
     assert [path.stat().st_size for folder in outside for path in (folder, *folder.rglob("*"))] == sizes
     if not read_only:
-        assert not any(entry.is_symlink() for entry in (made / "index").glob("*/*"))
+        assert not any(entry.is_symlink() for entry in (store_folder / "index").glob("*/*"))
 
 
 @needs_links
-def test_a_seal_that_names_files_outside_the_index_is_not_believed(made: Path, sentinels: Path) -> None:
-    (seal,) = (made / "index").rglob("seal.json")
+def test_a_seal_that_names_files_outside_the_index_is_not_believed(
+    store_folder: Path, sentinels: Path
+) -> None:
+    (seal,) = (store_folder / "index").rglob("seal.json")
     told = json.loads(seal.read_text())["told"]
     letter = sentinels / "letter.txt"
     told["files"][str(letter)] = _checksum(letter)
     seal.write_text(json.dumps({"told": told, "checksum": _code(told)}))
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         assert any("its checksum of" in problem for problem in store.maintenance.verify().problems)
 
 
 @needs_links
 @pytest.mark.parametrize("place", ["data", "data/table", "backup.json.part", "tmp", "catalog.sqlite"])
 def test_a_backup_is_not_written_through_links(
-    made: Path, sentinels: Path, tmp_path: Path, place: str
+    store_folder: Path, sentinels: Path, tmp_path: Path, place: str
 ) -> None:
     target = tmp_path / "backup"
-    with Store.open(made) as store:
+    with Store.open(store_folder) as store:
         store.backup(target)
         folder = next(path for path in (target / "data").iterdir())
         linking = folder if place == "data/table" else target / place

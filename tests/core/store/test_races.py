@@ -18,15 +18,15 @@ ROWS = 3_000
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[Table]:
+def table_elsewhere(tmp_path: Path) -> Iterator[Table]:
     """The table as another process would open it."""
     with Store.open(tmp_path / "s") as store:
         yield store.create_table("t", {"n": list(range(ROWS)), "c": list(range(ROWS))})
 
 
 @pytest.fixture
-def table(other: Table) -> Iterator[Table]:
-    with Store.open(other.store.path) as store:
+def table(table_elsewhere: Table) -> Iterator[Table]:
+    with Store.open(table_elsewhere.store.path) as store:
         yield store["t"]
 
 
@@ -71,12 +71,12 @@ def update(table: Table) -> None:
 
 @pytest.mark.parametrize("tidy", [flush, compact, update])
 def test_no_file_spans_the_ids_of_rows_that_are_still_coming_in(
-    table: Table, other: Table, tidy: Callable[[Table], None]
+    table: Table, table_elsewhere: Table, tidy: Callable[[Table], None]
 ) -> None:
     def meanwhile() -> None:
         for _ in range(2):
-            other.insert([{"n": 1, "c": 1}] * 600)
-        tidy(other)
+            table_elsewhere.insert([{"n": 1, "c": 1}] * 600)
+        tidy(table_elsewhere)
 
     table.insert(rows_with(meanwhile))
     whole(table)
@@ -87,9 +87,11 @@ def test_no_file_spans_the_ids_of_rows_that_are_still_coming_in(
     assert table.num_rows == ROWS + 1_200 + 1
 
 
-def test_ids_taken_for_rows_that_never_came_stand_in_nobodys_way(table: Table, other: Table) -> None:
+def test_ids_taken_for_rows_that_never_came_stand_in_nobodys_way(
+    table: Table, table_elsewhere: Table
+) -> None:
     def breaks() -> None:
-        other.insert([{"n": 1, "c": 1}])
+        table_elsewhere.insert([{"n": 1, "c": 1}])
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -106,30 +108,32 @@ def test_ids_that_an_insert_did_not_need_are_given_to_the_next(table: Table) -> 
 
 
 def test_a_column_that_comes_back_while_a_table_is_compacted_keeps_its_values(
-    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+    table: Table, table_elsewhere: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.insert({"n": list(range(ROWS)), "c": list(range(ROWS))})
     table.columns.drop("c")
-    once_before_publishing(monkeypatch, other.history.undo)
+    once_before_publishing(monkeypatch, table_elsewhere.history.undo)
     table.maintenance.compact()
     assert table.read(columns=["c"]).column(0).to_pylist() == [*range(ROWS), *range(ROWS)]
 
 
 def test_rows_that_come_back_while_their_neighbours_are_joined_are_in_their_place(
-    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+    table: Table, table_elsewhere: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for part in (1, 2):
         table.insert({"n": [part] * ROWS, "c": [part] * ROWS})
     table.delete(where=col("n") == 1, message="the middle")
-    once_before_publishing(monkeypatch, other.history.undo)
+    once_before_publishing(monkeypatch, table_elsewhere.history.undo)
     table.maintenance.compact()
     whole(table)
     assert table.num_rows == 3 * ROWS
 
 
-def test_a_value_that_a_column_being_widened_cannot_hold_is_not_spoiled(table: Table, other: Table) -> None:
+def test_a_value_that_a_column_being_widened_cannot_hold_is_not_spoiled(
+    table: Table, table_elsewhere: Table
+) -> None:
     def rows() -> Iterator[dict[str, float]]:
-        yield from rows_with(lambda: other.insert([{"n": 2**53 + 1, "c": 0}]))
+        yield from rows_with(lambda: table_elsewhere.insert([{"n": 2**53 + 1, "c": 0}]))
         yield {"n": 1.5, "c": 0}
 
     with pytest.raises(BadData, match="decimals hold every digit"):
@@ -139,14 +143,14 @@ def test_a_value_that_a_column_being_widened_cannot_hold_is_not_spoiled(table: T
 
 
 def test_change_files_are_worked_in_beside_a_long_insert(
-    table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
+    table: Table, table_elsewhere: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placement, "SMALL_ROWS", 10)
 
     def meanwhile() -> None:
-        other.insert([{"n": 1, "c": 1}] * 600)
+        table_elsewhere.insert([{"n": 1, "c": 1}] * 600)
         for step in range(tidying.CHANGE_FILES + 2):
-            other.update([{"_id": i, "c": step} for i in range(ROWS - 100, ROWS)])
+            table_elsewhere.update([{"_id": i, "c": step} for i in range(ROWS - 100, ROWS)])
 
     table.insert(rows_with(meanwhile))
     whole(table)

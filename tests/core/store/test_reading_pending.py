@@ -46,7 +46,7 @@ def told(rows: list[Row]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, dict[int, Row]]]:
+def changed_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, dict[int, Row]]]:
     """A table of two files, with cells in a change file and in the catalog, deleted rows and pending rows."""
     with Store.open(tmp_path_factory.mktemp("pending") / "store") as store:
         schema = pa.schema({name: kind for name, (kind, _) in MADE.items()})
@@ -75,15 +75,15 @@ def change(table: Table, model: dict[int, Row], ids: range, new: Callable[[int],
         model[row["_id"]].update({name: value for name, value in row.items() if name != "_id"})
 
 
-def test_everything_is_read(changed: tuple[Table, dict[int, Row]]) -> None:
-    table, model = changed
+def test_everything_is_read(changed_table: tuple[Table, dict[int, Row]]) -> None:
+    table, model = changed_table
     for _ in range(2):
         assert told(table.read().to_pylist()) == told([{"_id": i} | row for i, row in model.items()])
 
 
 @pytest.mark.parametrize("names", [["later"], ["view", "number"], ["place.x", "flag"], ["text", "text"]])
-def test_some_columns_are_read(changed: tuple[Table, dict[int, Row]], names: list[str]) -> None:
-    table, model = changed
+def test_some_columns_are_read(changed_table: tuple[Table, dict[int, Row]], names: list[str]) -> None:
+    table, model = changed_table
     read = table.read(columns=names)
     assert read.column_names == names
     for name, column in zip(names, read.columns, strict=True):
@@ -93,8 +93,8 @@ def test_some_columns_are_read(changed: tuple[Table, dict[int, Row]], names: lis
         assert column.to_pylist() == expected
 
 
-def test_rows_are_found_and_got(changed: tuple[Table, dict[int, Row]]) -> None:
-    table, model = changed
+def test_rows_are_found_and_got(changed_table: tuple[Table, dict[int, Row]]) -> None:
+    table, model = changed_table
     actual = table.read(where=(col("number") < 0) | (col("later") == 33)).to_pylist()
     expected = [{"_id": i} | row for i, row in model.items() if row["number"] < 0 or row["later"] == 33]
     assert told(actual) == told(expected) and len(actual) > 30
@@ -103,7 +103,7 @@ def test_rows_are_found_and_got(changed: tuple[Table, dict[int, Row]]) -> None:
         assert got is not None and told([got]) == told([{"_id": one} | model[one]])
 
 
-def test_reading_it_all_can_be_cancelled(changed: tuple[Table, dict[int, Row]]) -> None:
+def test_reading_it_all_can_be_cancelled(changed_table: tuple[Table, dict[int, Row]]) -> None:
     seen: list[Progress] = []
 
     def listener(progress: Progress) -> None:
@@ -112,7 +112,7 @@ def test_reading_it_all_can_be_cancelled(changed: tuple[Table, dict[int, Row]]) 
 
     job = Job(listener)
     with pytest.raises(Cancelled):
-        changed[0].read(job=job)
+        changed_table[0].read(job=job)
     assert len(seen) == 1
 
 

@@ -122,7 +122,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
 
 
 @pytest.fixture(params=["looked at", "fresh"])
-def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+def filled_store(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
     """A store with two tables, either with some of its data cached in memory or with none."""
     filled(tmp_path / "s", 0)
     with Store.open(tmp_path / "s") as store:
@@ -144,39 +144,39 @@ def content(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
-    opened: Store, harm: Callable[[Path], None]
+    filled_store: Store, harm: Callable[[Path], None]
 ) -> None:
-    harm(opened.path)
-    before = content(opened.path)
+    harm(filled_store.path)
+    before = content(filled_store.path)
     for name, change in CHANGES.items():
         with pytest.raises(LamellaError) as refusal:
-            change(opened)
+            change(filled_store)
         if not isinstance(refusal.value, FileProblem):  # a data file that had to be read is missing
             assert "was moved, removed or replaced while it was open" in str(refusal.value), name
     for question in QUESTIONS.values():
         with suppress(LamellaError):
-            question(opened)
-    opened.close()
-    assert content(opened.path) == before
-    assert opened.path.exists() == (harm not in (removed, moved))
+            question(filled_store)
+    filled_store.close()
+    assert content(filled_store.path) == before
+    assert filled_store.path.exists() == (harm not in (removed, moved))
 
 
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("harm", [moved, replaced, replaced_by_its_copy])
 def test_what_was_committed_before_is_where_the_store_went(
-    opened: Store, harm: Callable[[Path], None]
+    filled_store: Store, harm: Callable[[Path], None]
 ) -> None:
-    rows = opened["t"].num_rows
-    harm(opened.path)
+    rows = filled_store["t"].num_rows
+    harm(filled_store.path)
     with pytest.raises(StoreProblem, match="moved, removed or replaced"):
-        opened["t"].insert([{"n": 1}])
-    opened.close()
-    with Store.open(opened.path.with_name("moved")) as store:
+        filled_store["t"].insert([{"n": 1}])
+    filled_store.close()
+    with Store.open(filled_store.path.with_name("moved")) as store:
         assert store["t"].num_rows == rows
         assert store.maintenance.verify().problems == ()
         store["t"].insert([{"n": 1}])
     if harm is not moved:
-        with Store.open(opened.path) as store:
+        with Store.open(filled_store.path) as store:
             assert store.maintenance.verify().problems == ()
 
 
@@ -205,19 +205,21 @@ TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
 @pytest.mark.parametrize("folder", ["data", "data/*"])
 @pytest.mark.parametrize("change", TABLE_CHANGES.values(), ids=TABLE_CHANGES)
 def test_a_table_whose_files_are_gone_refuses_every_change(
-    opened: Store, change: Callable[[Store], object], folder: str
+    filled_store: Store, change: Callable[[Store], object], folder: str
 ) -> None:
-    version, kept = opened["t"].version, opened.path.with_name("kept")
-    (gone,) = (path for path in opened.path.glob(folder) if path.name == "data" or path.name.startswith("t-"))
+    version, kept = filled_store["t"].version, filled_store.path.with_name("kept")
+    (gone,) = (
+        path for path in filled_store.path.glob(folder) if path.name == "data" or path.name.startswith("t-")
+    )
     gone.rename(kept)
     with pytest.raises(StoreProblem, match=r"t-\w+: the folder of the table's files is not there"):
-        change(opened)
+        change(filled_store)
     assert not gone.exists()
     kept.rename(gone)
-    assert opened["t"].version == version
-    change(opened)
-    assert opened["t"].version == version + 1
-    assert opened.maintenance.verify().problems == ()
+    assert filled_store["t"].version == version
+    change(filled_store)
+    assert filled_store["t"].version == version + 1
+    assert filled_store.maintenance.verify().problems == ()
 
 
 def test_a_table_without_files_needs_no_folder(tmp_path: Path) -> None:

@@ -30,28 +30,28 @@ def window_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> SavedRuns:
+def saved_runs(tmp_path: Path) -> SavedRuns:
     return SavedRuns(tmp_path / "kept" / "races.sqlite")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """For the databases of a benchmark."""
-    made = tmp_path / "disk"
-    made.mkdir()
-    return made
+    path = tmp_path / "disk"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture
-def panel(tasks: Tasks, kept: SavedRuns, folder: Path) -> Iterator[BenchmarkPanel]:
-    made = BenchmarkPanel(tasks, folder, kept)
-    made.resize(1200, 800)
-    made.show()
-    yield made
-    made.stop()
-    made.close()
-    made.deleteLater()  # now: whatever is left makes each change of the theme slower
-    QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)
+def panel(tasks: Tasks, saved_runs: SavedRuns, folder: Path) -> Iterator[BenchmarkPanel]:
+    widget = BenchmarkPanel(tasks, folder, saved_runs)
+    widget.resize(1200, 800)
+    widget.show()
+    yield widget
+    widget.stop()
+    widget.close()
+    widget.deleteLater()  # now: whatever is left makes each change of the theme slower
+    QApplication.sendPostedEvents(widget, QEvent.Type.DeferredDelete)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def choose(panel: BenchmarkPanel) -> Callable[..., None]:
 
 
 @pytest.fixture
-def finished(panel: BenchmarkPanel, qtbot: QtBot) -> Callable[[], None]:
+def wait_for_end(panel: BenchmarkPanel, qtbot: QtBot) -> Callable[[], None]:
     """Waits until no benchmark runs, and what it told is kept."""
 
     def finished() -> None:
@@ -80,13 +80,13 @@ def finished(panel: BenchmarkPanel, qtbot: QtBot) -> Callable[[], None]:
 def tell(panel: BenchmarkPanel) -> Callable[..., None]:
     """Lets the panel hear messages, as if a benchmark of this workload had told them."""
 
-    def tell(*told: Message, workload: str = "small") -> None:
+    def tell(*messages: Message, workload: str = "small") -> None:
         last = panel.benchmarks.last
         if last is None or last.choice.workloads != (workload,):
             named = workload_named(workload)
             panel.benchmarks.begin(Choice((part_of(named, ("lamella", "sqlite")),)))
             panel.show_workload(named)
-        panel._take(list(told))
+        panel._take(list(messages))
         panel.view.draw()
 
     return tell

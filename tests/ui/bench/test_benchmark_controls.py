@@ -133,8 +133,8 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
 def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:
     systems = panel.controls.systems
     systems.find.setText("sqlalch")
-    shown = {name for name, row in systems.rows.items() if not row.isHidden()}
-    assert shown == {"sqlalchemy-core", "sqlalchemy-orm"}
+    visible = {name for name, row in systems.rows.items() if not row.isHidden()}
+    assert visible == {"sqlalchemy-core", "sqlalchemy-orm"}
     systems.find.setText("no such")
     assert systems._nothing.isVisibleTo(systems)
 
@@ -173,10 +173,10 @@ def test_a_file_that_is_no_python_is_refused_as_interpreter(
     panel: BenchmarkPanel, qtbot: QtBot, tmp_path: Path
 ) -> None:
     python = panel.controls.conditions.python
-    other = tmp_path / "no-python"
-    other.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
-    other.chmod(0o755)
-    python.choose(str(other))
+    broken_python = tmp_path / "no-python"
+    broken_python.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+    broken_python.chmod(0o755)
+    python.choose(str(broken_python))
     assert panel.controls.problem
     qtbot.waitUntil(lambda: "Choose another interpreter" in python.about.text(), timeout=40_000)
     assert not panel.bar.start.isEnabled()

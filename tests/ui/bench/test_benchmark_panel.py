@@ -28,7 +28,7 @@ def labels(panel: BenchmarkPanel, operation: str = "read") -> set[str]:
 
 
 def drawn(panel: BenchmarkPanel, operation: str) -> Panel:
-    return next(one for one in panel.view.overview.multiples.panels if one.id == operation)
+    return next(panel_ for panel_ in panel.view.overview.multiples.panels if panel_.id == operation)
 
 
 def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
@@ -56,16 +56,16 @@ def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said
 def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     panel: BenchmarkPanel,
     choose: Choose,
-    finished: Callable[[], None],
+    wait_for_end: Callable[[], None],
     qtbot: QtBot,
-    kept: SavedRuns,
+    saved_runs: SavedRuns,
     folder: Path,
 ) -> None:
     choose({1, 10}, {"lamella", "sqlite"}, repeats=2)
     panel.bar.start.click()
     assert panel.running and panel.bar.stop.isVisible() and not panel.controls.isEnabled()
     qtbot.waitUntil(lambda: bool(LIVE & labels(panel)), timeout=BENCHMARK_MILLISECONDS)
-    finished()
+    wait_for_end()
     assert labels(panel) >= LIVE | {"SQLite, published"}
     live = [series for series in drawn(panel, "read").series if not series.published]
     assert [[point.samples for point in series.points] for series in live] == [[2, 2], [2, 2]]
@@ -77,13 +77,13 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     assert panel.bar.status.whole.startswith("Done: 48 samples after")
     assert panel.controls.isEnabled() and panel.controls.isVisible()
     assert list(folder.iterdir()) == []
-    (run,) = kept.runs()
+    (run,) = saved_runs.runs()
     assert (run.samples, run.failures, run.systems) == (48, 0, ("lamella", "sqlite"))
     qtbot.waitUntil(lambda: panel.status.endswith("Saved as run 1."))
 
 
 def test_another_python_is_named_with_every_system_that_it_ran(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None], qtbot: QtBot
 ) -> None:
     pypy = shutil.which("pypy3")
     if pypy is None:
@@ -94,7 +94,7 @@ def test_another_python_is_named_with_every_system_that_it_ran(
     qtbot.waitUntil(lambda: python.other is not None, timeout=BENCHMARK_MILLISECONDS)
     choose({10}, {"sqlite", "csv"})
     panel.bar.start.click()
-    finished()
+    wait_for_end()
     assert python.other is not None and python.other.name.startswith("PyPy 7.")
     title = f"CSV, {python.other.name}"
     assert title in labels(panel)
@@ -103,23 +103,23 @@ def test_another_python_is_named_with_every_system_that_it_ran(
 
 @pytest.mark.slow
 def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], kept: SavedRuns
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None], saved_runs: SavedRuns
 ) -> None:
     choose({1}, {"sqlite"})
     panel.start()
-    finished()
-    assert panel.bar.more.isVisible() and len(kept.runs()) == 1
+    wait_for_end()
+    assert panel.bar.more.isVisible() and len(saved_runs.runs()) == 1
     panel.bar.more.click()
-    finished()
+    wait_for_end()
     assert sorted({record.repeat for record in panel.results.records}) == [0, 1, 2, 3, 4, 5]
-    (run,) = kept.runs()
+    (run,) = saved_runs.runs()
     assert run.samples == len(panel.results.records) and run.repeats == 6
     assert "--repeats 6" in run.command
 
 
 @pytest.mark.slow
 def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None], qtbot: QtBot
 ) -> None:
     choose({1}, {"sqlite"}, repeats=2)
     panel.start()
@@ -128,17 +128,17 @@ def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
     assert panel._benchmark is not None and panel._benchmark.pause.paused
     panel.bar.pause.click()
     assert panel.bar.pause.text() == "Pause" and not panel._benchmark.pause.paused
-    finished()
+    wait_for_end()
     assert {record.repeat for record in panel.results.records} == {0, 1}
 
 
 def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
     panel: BenchmarkPanel,
     choose: Choose,
-    finished: Callable[[], None],
+    wait_for_end: Callable[[], None],
     qtbot: QtBot,
     folder: Path,
-    kept: SavedRuns,
+    saved_runs: SavedRuns,
 ) -> None:
     choose({1, 10, 100, 1000}, {"sqlite", "sqlite-wal"}, repeats=100)
     panel.bar.start.click()
@@ -146,25 +146,25 @@ def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
     panel.bar.pause.click()
     panel.bar.stop.click()
     assert not panel.bar.stop.isEnabled()
-    finished()
+    wait_for_end()
     assert panel.bar.status.whole.startswith("Stopped with ")
     assert panel.bar.start.isVisible() and panel.bar.more.isHidden()
-    assert kept.runs()[0].samples == len(panel.results.records) > 3
+    assert saved_runs.runs()[0].samples == len(panel.results.records) > 3
     assert workers() == []
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_a_wrong_answer_is_told_in_red_and_has_no_time(
-    panel: BenchmarkPanel, finished: Callable[[], None], folder: Path
+    panel: BenchmarkPanel, wait_for_end: Callable[[], None], folder: Path
 ) -> None:
     wrong = "tests.bench.odd_systems:Liar"
     panel.benchmark(Choice((part_of(WORKLOADS["small"], ("sqlite", wrong), (10,), 1),), folder=folder))
-    finished()
+    wait_for_end()
     panel.view.display.show_view("sentences")
-    told = panel.view.table.sentences()
-    assert any("Liar, 10 rows" in line and "Its time does not count" in line for line in told), told
-    place = next(row for row, line in enumerate(told) if "Its time does not count" in line)
+    sentences = panel.view.table.sentences()
+    assert any("Liar, 10 rows" in line and "Its time does not count" in line for line in sentences), sentences
+    place = next(row for row, line in enumerate(sentences) if "Its time does not count" in line)
     assert panel.view.table.item(place, 0).text() == "✕ Wrong answer"
     (lie,) = (series for series in drawn(panel, "read").series if series.label == "Liar")
     assert lie.points == () and [point.rows for point in lie.failures] == [10]
@@ -172,19 +172,19 @@ def test_a_wrong_answer_is_told_in_red_and_has_no_time(
 
 @pytest.mark.slow
 def test_a_second_benchmark_waits_for_the_first(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None]
 ) -> None:
     choose({1}, {"sqlite"})
     panel.start()
     before = panel.benchmarks.last
     panel.benchmark(panel.controls.choice)
     assert panel.benchmarks.last is before and panel.news.label.text() == BUSY
-    finished()
+    wait_for_end()
 
 
 @pytest.mark.slow
 def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None]
 ) -> None:
     panel.controls.workload_choice.choose("all")
     items = panel.controls.workload_choice.list
@@ -193,26 +193,26 @@ def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
         items.item(place).setCheckState(Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked)
     panel.controls.systems.choose({"sqlite"})
     panel.start()
-    finished()
+    wait_for_end()
     assert {record.workload for record in panel.benchmarks.last.records} == {"small", "needle"}
-    shown = panel.view.display.workload
-    assert shown.isVisible() and shown.count() == 2
-    shown.setCurrentIndex(shown.findData("needle"))
+    choice = panel.view.display.workload
+    assert choice.isVisible() and choice.count() == 2
+    choice.setCurrentIndex(choice.findData("needle"))
     assert panel.results.workload.id == "needle" and panel.results.records
 
 
 @pytest.mark.slow
 def test_a_folder_that_is_gone_is_said_and_the_panel_goes_on(
-    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], folder: Path
+    panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None], folder: Path
 ) -> None:
     choose({1}, {"sqlite"})
     panel.controls.conditions.set_folder(folder / "gone")
     panel.start()
-    finished()
+    wait_for_end()
     assert "gone" in panel.news.label.text() and "Choose another folder" in panel.news.label.text()
     panel.controls.conditions.set_folder(folder)
     panel.start()
-    finished()
+    wait_for_end()
     assert panel.results.records
 
 

@@ -46,11 +46,11 @@ def path(tmp_path: Path) -> Path:
 def dialog_of(
     qtbot: QtBot, tasks: Tasks, path: Path, columns: list[str] | None = None, where: Filter | None = None
 ) -> UserTableDialog:
-    made = UserTableDialog(open_dataset(path), Source(str(path)), tasks, columns, where)
-    qtbot.addWidget(made)
-    made.show()
-    qtbot.waitUntil(lambda: made.choice is not None, timeout=WAIT)
-    return made
+    table_dialog = UserTableDialog(open_dataset(path), Source(str(path)), tasks, columns, where)
+    qtbot.addWidget(table_dialog)
+    table_dialog.show()
+    qtbot.waitUntil(lambda: table_dialog.choice is not None, timeout=WAIT)
+    return table_dialog
 
 
 def tick(dialog: UserTableDialog, name: str, on: bool) -> None:
@@ -107,9 +107,9 @@ def test_a_benchmark_that_does_not_fit_is_refused_with_the_estimate(
 def test_the_choice_repeats_as_a_command(qtbot: QtBot, tasks: Tasks, path: Path) -> None:
     dialog = dialog_of(qtbot, tasks, path, ["delay"], col("delay") > 60)
     dialog.repeats.setValue(2)
-    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as asked:
+    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as signal:
         dialog.start.click()
-    (choice,) = asked.args
+    (choice,) = signal.args
     assert isinstance(choice, Choice) and not dialog.isVisible()
     (command,) = choice.commands
     assert f"--table {path} --where 'delay > 60' --columns delay" in command and "--repeats 2" in command
@@ -118,13 +118,13 @@ def test_the_choice_repeats_as_a_command(qtbot: QtBot, tasks: Tasks, path: Path)
 @pytest.fixture
 def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
     tasks = Tasks()
-    made = MainWindow(tasks, FakeMemory(tmp_path / "races.sqlite"))
-    made.library.add_store(Store.open(tmp_path / "My tables"))
-    made.show()
-    yield made
+    main_window = MainWindow(tasks, FakeMemory(tmp_path / "races.sqlite"))
+    main_window.library.add_store(Store.open(tmp_path / "My tables"))
+    main_window.show()
+    yield main_window
     tasks.shutdown()
-    made.close()
-    made.deleteLater()
+    main_window.close()
+    main_window.deleteLater()
     QApplication.processEvents()
 
 
@@ -177,10 +177,10 @@ def test_the_panel_offers_the_table_that_is_open(qtbot: QtBot, window: MainWindo
 def test_closing_while_a_benchmark_runs_asks_and_leaves_no_process(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def answer(*words: object) -> QMessageBox.StandardButton:
-        asked.append(str(words[2]))
+        questions.append(str(words[2]))
         return answers.pop(0)
 
     answers = [
@@ -201,7 +201,7 @@ def test_closing_while_a_benchmark_runs_asks_and_leaves_no_process(
     assert window.benchmark is panel and panel.running
     assert not window.close() and panel.running
     assert window.close()
-    assert len(asked) == 3 and all("The benchmark is not done yet" in words for words in asked)
+    assert len(questions) == 3 and all("The benchmark is not done yet" in words for words in questions)
     assert workers() == []
 
 
@@ -214,9 +214,9 @@ def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: T
     assert "whole numbers" in dialog.problem and not dialog.start.isEnabled()
     dialog.rows.setText("1_000, 10")
     next(iter(dialog.systems.values())).setChecked(False)
-    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as asked:
+    with qtbot.waitSignal(dialog.benchmark_requested, timeout=WAIT) as signal:
         dialog.start.click()
-    (part,) = asked.args[0].parts
+    (part,) = signal.args[0].parts
     assert part.rows == (10, 1000) and part.systems == (f"{path}:another",)
 
 
@@ -238,15 +238,17 @@ def test_the_panel_measures_a_file_that_is_chosen(
     qtbot.waitUntil(lambda: bool(panel.results.records) and not panel.running, timeout=WAIT)
     assert {record.system for record in panel.results.records} == {f"{path}:a list", f"{path}:another"}
     panel.view.display.show_view("sentences")
-    told = panel.view.table.sentences()
-    assert told and all(text.startswith("a list ") and "another" in text for text in told), told
+    sentences = panel.view.table.sentences()
+    assert sentences and all(text.startswith("a list ") and "another" in text for text in sentences), (
+        sentences
+    )
 
 
 def test_a_file_that_holds_no_benchmark_is_told(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text("OPERATIONS = [", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patched:
-        told: list[Exception] = []
-        patched.setattr(window, "show_error", told.append)
+        errors: list[Exception] = []
+        patched.setattr(window, "show_error", errors.append)
         assert benchmark_file(window, path) is None
-    assert "line 1" in str(told[0])
+    assert "line 1" in str(errors[0])

@@ -42,7 +42,7 @@ def multiples(panel: BenchmarkPanel, tell: Make, measured: Make) -> Multiples:
 def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPointF:
     area = next(area for area in multiples.areas if area.panel.id == operation)
     frame = multiples.frames.frame(area.panel)
-    series = next(one for one in area.panel.series if one.system == system and not one.published)
+    series = next(line for line in area.panel.series if line.system == system and not line.published)
     point = next(point for point in series.points if point.rows == rows)
     return frame.at(point.rows, point.value, area.box)
 
@@ -79,7 +79,7 @@ def test_plots_that_take_long_are_painted_one_after_the_other(
 ) -> None:
     painted = []
 
-    def paint(self: Multiples, painter: QPainter, area: PlotArea, *others: object) -> None:
+    def paint(self: Multiples, painter: QPainter, area: PlotArea, *arguments: object) -> None:
         painted.append(area.panel.id)
         clock.now += FIRST_SECONDS * 2
 
@@ -104,14 +104,14 @@ def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multip
     frames = [multiples.frames.frame(area.panel) for area in multiples.areas[:-1]]
     assert len(set(frames)) == 1
     boxes = [area.box for area in multiples.areas]
-    assert all(not box.intersects(other) for box in boxes for other in boxes if box is not other)
+    assert all(not box.intersects(neighbour) for box in boxes for neighbour in boxes if box is not neighbour)
 
 
 def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
     place = spot(multiples, "read", "sqlite", 10)
-    found = multiples.nearest(place)
-    assert found is not None
-    panel, series, point = found
+    nearest = multiples.nearest(place)
+    assert nearest is not None
+    panel, series, point = nearest
     text = hover_text(series, point, panel.quantity, panel.title)
     assert "SQLite (synchronous off), 10 rows" in text and "Read: 10.0 ms (3 samples" in text
     assert "Source: measured here" in text
@@ -157,11 +157,11 @@ def test_what_the_legend_has_off_leaves_every_plot(
     legend = panel.view.legend
     assert "ParquetDB, published" in legend.entries, "it was not measured, so no other line has its colour"
     legend.entries[PUBLISHED].click()
-    assert all(not series.published for one in multiples.panels for series in one.series)
+    assert all(not series.published for plotted in multiples.panels for series in plotted.series)
     legend.show_alone("Lamella")
-    assert {series.system for one in multiples.panels for series in one.series} == {"lamella"}
+    assert {series.system for plotted in multiples.panels for series in plotted.series} == {"lamella"}
     tell(measured("sqlite", 10, 0.1, 4, "read"))
-    assert {series.system for one in multiples.panels for series in one.series} == {"lamella"}
+    assert {series.system for plotted in multiples.panels for series in plotted.series} == {"lamella"}
 
 
 def test_the_matrix_follows_the_largest_size_until_another_is_chosen(
@@ -200,16 +200,16 @@ def test_wrong_answers_are_red_crosses_on_the_plots_and_never_points(
     ]
     tell(*small_run(measured), *lies)
     area = next(area for area in multiples.areas if area.panel.id == "read")
-    own = {one.system: one for one in area.panel.series if not one.published}
+    own = {line.system: line for line in area.panel.series if not line.published}
     assert [point.rows for point in own["sqlite"].points] == [1, 10], "what came before was luck"
     assert [point.rows for point in own["sqlite"].failures] == [100]
     assert own["parquetdb"].points == () and [point.rows for point in own["parquetdb"].failures] == [100, 1]
     assert "ParquetDB" in panel.view.legend.entries
     multiples.finish()  # a slow machine paints some plots at the next turn
     image = multiples.grab().toImage()
-    found = _crosses(area, multiples.frames.frame(area.panel))
-    assert len({(place.x(), place.y()) for _, _, place in found}) == 3
-    for series, point, place in found:
+    crosses = _crosses(area, multiples.frames.frame(area.panel))
+    assert len({(place.x(), place.y()) for _, _, place in crosses}) == 3
+    for series, point, place in crosses:
         assert image.pixelColor(place.toPoint()) == theme.current().color("danger")
         assert multiples.nearest(place) == (area.panel, series, point)
         assert "✕ wrong answer: 9 instead of 10" in hover_text(series, point, area.panel.quantity)
@@ -218,11 +218,11 @@ def test_wrong_answers_are_red_crosses_on_the_plots_and_never_points(
         "✕ wrong answer"
     }
     saved = panel.benchmarks.last.run().records
-    assert ("read", "sqlite", 10) in {(one.operation, one.system, one.rows) for one in saved}
-    assert ("read", "sqlite", 100) not in {(one.operation, one.system, one.rows) for one in saved}
+    assert ("read", "sqlite", 10) in {(record.operation, record.system, record.rows) for record in saved}
+    assert ("read", "sqlite", 100) not in {(record.operation, record.system, record.rows) for record in saved}
     panel.view.legend.show_alone("Lamella")
     area = next(area for area in multiples.areas if area.panel.id == "read")
-    assert not [one for one in area.panel.series if one.failures]
+    assert not [line for line in area.panel.series if line.failures]
 
 
 def test_plots_that_do_not_fit_are_on_further_pages(panel: BenchmarkPanel, qtbot: QtBot) -> None:
@@ -247,7 +247,9 @@ def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) 
             assert multiples.areas
             for area in multiples.areas:
                 frame = multiples.frames.frame(area.panel)
-                spots = [frame.at(p.rows, p.value, area.box) for one in area.panel.series for p in one.points]
+                spots = [
+                    frame.at(p.rows, p.value, area.box) for line in area.panel.series for p in line.points
+                ]
                 assert all(area.box.adjusted(-1, -1, 1, 1).contains(spot) for spot in spots)
 
 
@@ -266,7 +268,9 @@ def test_a_line_is_made_anew_only_after_samples_of_its_own(
     multiples: Multiples, tell: Make, measured: Make
 ) -> None:
     def lines() -> dict[tuple[str, str], Series]:
-        return {(p.id, one.system): one for p in multiples.panels for one in p.series if not one.published}
+        return {
+            (p.id, line.system): line for p in multiples.panels for line in p.series if not line.published
+        }
 
     before = lines()
     tell(measured("sqlite", 100, 0.3, 3, "read"))
@@ -277,15 +281,15 @@ def test_a_line_is_made_anew_only_after_samples_of_its_own(
 @pytest.mark.slow
 def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, multiples: Multiples) -> None:
     look = theme.current()
-    before, seen = look.mode, set()
+    before, color_names = look.mode, set()
     for mode in (theme.Mode.LIGHT, theme.Mode.DARK):
         look.set_mode(mode)
         box = multiples.areas[0].box
         color = multiples.grab().toImage().pixelColor(QPoint(round(box.left()) + 3, round(box.top()) + 3))
         assert color == look.color("surface")
-        seen.add(color.name())
+        color_names.add(color.name())
     look.set_mode(before)
-    assert len(seen) == 2
+    assert len(color_names) == 2
 
 
 def test_before_a_benchmark_each_published_line_is_in_the_legend(
@@ -297,5 +301,5 @@ def test_before_a_benchmark_each_published_line_is_in_the_legend(
     qtbot.waitUntil(lambda: "ParquetDB, published" in legend.entries)
     assert PUBLISHED not in legend.entries
     legend.entries["ParquetDB, published"].click()
-    systems = {series.system for one in shown.panels for series in one.series}
+    systems = {series.system for plotted in shown.panels for series in plotted.series}
     assert "parquetdb" not in systems and "sqlite" in systems

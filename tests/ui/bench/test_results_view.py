@@ -165,14 +165,14 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
         Unsupported("small", "csv", "query", "it has no queries"),
     )
     pick(shape="bars")
-    told = words(panel)
+    texts = words(panel)
     own = [place.bar.series.system for place in panel.view.plot.bars.places
            if place.group.title == "Read, 10 rows" and not place.bar.series.published]  # fmt: skip
     assert own == ["lamella", "sqlite"]
-    assert told["Read, 10 rows", "Lamella"] == "100 ms"
-    assert told["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
-    assert told["Query, 10 rows", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
-    assert told["Query, 10 rows", "CSV"] == "not supported: it has no queries"
+    assert texts["Read, 10 rows", "Lamella"] == "100 ms"
+    assert texts["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
+    assert texts["Query, 10 rows", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
+    assert texts["Query, 10 rows", "CSV"] == "not supported: it has no queries"
     panel.view.display.show_view("sentences")
     assert panel.view.table.rowCount() == 3
 
@@ -183,8 +183,8 @@ def test_what_was_published_of_another_size_is_told_beside_the_bars_in_words(
 ) -> None:
     tell(measured("sqlite", 20_000, 0.02, operation="Q1", workload="taxi"), workload="taxi")
     assert panel.view.plot.shows_bars, "few sizes, many questions"
-    published = {label: told for (_, label), told in words(panel).items() if "published" in label}
-    assert published and all("at 1.1 billion rows" in told for told in published.values())
+    published = {label: text for (_, label), text in words(panel).items() if "published" in label}
+    assert published and all("at 1.1 billion rows" in text for text in published.values())
 
 
 @pytest.mark.slow
@@ -198,9 +198,9 @@ def test_multiples_of_sqlite_are_averaged_over_sizes(
         measured("csv", 100, 5.0),
     )
     panel.view.display.show_view("normalised")
-    told = words(panel)
-    assert told["Read", "Lamella"] == "2.0 ×" and told["Read", "SQLite (synchronous off)"] == "1.0 ×"
-    assert ("Read", "CSV") not in told, "it shares no size with SQLite"
+    texts = words(panel)
+    assert texts["Read", "Lamella"] == "2.0 ×" and texts["Read", "SQLite (synchronous off)"] == "1.0 ×"
+    assert ("Read", "CSV") not in texts, "it shares no size with SQLite"
     assert "SQLite (synchronous off)" in panel.view.source.full_text
 
 
@@ -273,13 +273,13 @@ def test_no_two_systems_share_colour_and_marker(
 @pytest.mark.slow
 def test_the_plot_follows_the_theme(panel: BenchmarkPanel) -> None:
     look = theme.current()
-    before, seen = look.mode, {}
+    before, colors = look.mode, {}
     for mode in (theme.Mode.LIGHT, theme.Mode.DARK):
         look.set_mode(mode)
-        seen[mode] = panel.view.plot.canvas.backgroundBrush().color().name()
-        assert seen[mode] == look.color("surface").name()
+        colors[mode] = panel.view.plot.canvas.backgroundBrush().color().name()
+        assert colors[mode] == look.color("surface").name()
     look.set_mode(before)
-    assert seen[theme.Mode.LIGHT] != seen[theme.Mode.DARK]
+    assert colors[theme.Mode.LIGHT] != colors[theme.Mode.DARK]
 
 
 @pytest.mark.slow
@@ -350,7 +350,7 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
     panel.resize(600, 480)
     qtbot.waitUntil(lambda: source.text() != source.full_text)
     assert source.toolTip() == source.full_text and source.text().endswith("…")
-    shown = [
+    boxes = [
         display.operation,
         display.shape,
         display.scale,
@@ -358,9 +358,9 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
         display.samples,
         display.views,
     ]
-    assert all(box.width() >= box.sizeHint().width() for box in shown)
-    assert len({box.y() for box in shown}) > 1, "they go on in a second line"
-    lowest = max(box.geometry().bottom() for box in shown)
+    assert all(box.width() >= box.sizeHint().width() for box in boxes)
+    assert len({box.y() for box in boxes}) > 1, "they go on in a second line"
+    lowest = max(box.geometry().bottom() for box in boxes)
     qtbot.waitUntil(lambda: display.about.y() > lowest)  # nothing lies over them
 
 
@@ -378,7 +378,9 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
         own = [spot for spot in view.plot.spots if not spot.series.published]
         assert {spot.series.system for spot in own if spot.point.value} == {"lamella"}
         crosses = [spot for spot in own if spot.point.failure]
-        assert [(one.series.system, one.point.rows) for one in crosses] == [("sqlite", 10)] * (name != "size")
+        assert [(mark.series.system, mark.point.rows) for mark in crosses] == [("sqlite", 10)] * (
+            name != "size"
+        )
         for cross in crosses:
             assert "✕ wrong answer: Wrong answer: 9 rows instead of 10" in view.plot.canvas.describe(cross)
             canvas = view.plot.canvas
@@ -404,7 +406,9 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
         and index.data(Qt.ItemDataRole.ForegroundRole).name() == danger.name()
     )
     display.show_view("sentences")
-    (place,) = (n for n, told in enumerate(view.table.sentences()) if "Its time does not count" in told)
+    (place,) = (
+        n for n, sentence in enumerate(view.table.sentences()) if "Its time does not count" in sentence
+    )
     danger = theme.current().color("danger")
     assert danger.name() == danger.name()
     assert [view.table.item(place, column).foreground().color() for column in (0, 1)] == [danger, danger]

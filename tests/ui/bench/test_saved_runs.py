@@ -52,35 +52,35 @@ def records(factors: Speeds, samples: int = 5) -> tuple[Record, ...]:
 def run(hours: int, factors: Speeds | None = None, samples: int = 5, note: str = "") -> SavedRun:
     choice = Choice((part_of(workload_named("small"), SYSTEMS, [100], samples),), seed=1)
     began = BEGAN + timedelta(hours=hours)
-    made = records(factors or {}, samples)
-    return SavedRun(began, choice.title, "lamella bench", 3.0, choice, made, note=note)
+    run_records = records(factors or {}, samples)
+    return SavedRun(began, choice.title, "lamella bench", 3.0, choice, run_records, note=note)
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> SavedRuns:
+def saved_runs(tmp_path: Path) -> SavedRuns:
     return SavedRuns(tmp_path / "races.sqlite")
 
 
 def opened(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
-    made = ResultsBrowser(kept, tasks)
-    qtbot.addWidget(made)
-    made.show()
+    results = ResultsBrowser(kept, tasks)
+    qtbot.addWidget(results)
+    results.show()
     runs = len(kept.runs()) if kept.path.exists() else 0
-    qtbot.waitUntil(lambda: len(made.table.kept.runs) == runs and not tasks.writing, timeout=WAIT)
-    return made
+    qtbot.waitUntil(lambda: len(results.table.kept.runs) == runs and not tasks.writing, timeout=WAIT)
+    return results
 
 
 @pytest.fixture
-def browser(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
+def browser(qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns) -> ResultsBrowser:
     for hours, faster in enumerate((1.0, 0.9, 0.5)):
-        kept.save(run(hours, {("lamella", "read"): faster, ("sqlite", "create"): 1 + hours}))
-    made = opened(qtbot, tasks, kept)
-    qtbot.waitUntil(lambda: made.pages.currentWidget() is made.run, timeout=WAIT)
-    return made
+        saved_runs.save(run(hours, {("lamella", "read"): faster, ("sqlite", "create"): 1 + hours}))
+    results = opened(qtbot, tasks, saved_runs)
+    qtbot.waitUntil(lambda: results.pages.currentWidget() is results.run, timeout=WAIT)
+    return results
 
 
-def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
-    browser = opened(qtbot, tasks, kept)
+def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns) -> None:
+    browser = opened(qtbot, tasks, saved_runs)
     qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert browser.hint.isVisible() and not browser.delete.isEnabled()
 
@@ -91,8 +91,10 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     assert browser.run.run is not None and browser.run.run.id == chosen.id
     assert "lamella bench" in browser.run.where.full_text
     browser.run.view.display.show_view("sentences")
-    told = browser.run.view.table.sentences()
-    assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
+    sentences = browser.run.view.table.sentences()
+    assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in sentences), (
+        sentences
+    )
 
 
 @pytest.mark.slow(after=1)
@@ -108,7 +110,7 @@ def test_saved_runs_fit_into_a_thousand_pixels(
 
 
 def test_the_lines_of_a_run_are_made_off_the_gui_thread(
-    qtbot: QtBot, tasks: Tasks, kept: SavedRuns, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = []
 
@@ -117,10 +119,10 @@ def test_the_lines_of_a_run_are_made_off_the_gui_thread(
         return live_series(*arguments)
 
     monkeypatch.setattr(series, "live_series", noted)
-    kept.save(run(1))
-    made = opened(qtbot, tasks, kept)
-    qtbot.waitUntil(lambda: made.pages.currentWidget() is made.run, timeout=WAIT)
-    overview = made.run.view.overview
+    saved_runs.save(run(1))
+    results = opened(qtbot, tasks, saved_runs)
+    qtbot.waitUntil(lambda: results.pages.currentWidget() is results.run, timeout=WAIT)
+    overview = results.run.view.overview
     assert [line.system for line in overview.multiples.panels[0].series if not line.published]
     assert overview.verdict.full_text
     assert threads and threading.main_thread() not in threads
@@ -135,12 +137,12 @@ def test_two_runs_are_compared_the_newer_with_the_older(qtbot: QtBot, browser: R
     verdicts = {key: bar.series.verdict for key, bar in bars.items() if isinstance(bar.series, VerdictSeries)}
     titles = {operation.id: operation.title for operation in workload_named("small").operations}
     place = workload_named("small").title
-    read = (f"{place}: {titles['read']}, 100 rows", "Lamella")
+    read_bar = (f"{place}: {titles['read']}, 100 rows", "Lamella")
     create = (f"{place}: {titles['create']}, 100 rows", "SQLite (synchronous off)")
-    assert (verdicts[read], verdicts[create]) == ("faster", "slower")
-    assert bars[read].words == "▲ 2.0 × faster" and bars[create].words == "▼ 3.0 × slower"
+    assert (verdicts[read_bar], verdicts[create]) == ("faster", "slower")
+    assert bars[read_bar].words == "▲ 2.0 × faster" and bars[create].words == "▼ 3.0 × slower"
     colors = theme.current().colors
-    assert bars[read].series.color(colors) == colors.success
+    assert bars[read_bar].series.color(colors) == colors.success
     assert bars[create].series.color(colors) == colors.danger
     assert view.chart.bars.groups[0].title == create[0], "what became slower stands first"
     view.sure.setChecked(True)
@@ -192,23 +194,23 @@ def test_one_measurement_is_followed_over_all_runs(qtbot: QtBot, browser: Result
     assert {spot.series.system for spot in view.plot.spots} == {"sqlite"}
 
 
-def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns) -> None:
+def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns) -> None:
     browser.table.edit_note(1)
     (editor,) = browser.table.findChildren(QLineEdit)
     qtbot.keyClicks(editor, "new disk")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: browser.table.kept.runs[1].note == "new disk", timeout=WAIT)
-    assert [one.note for one in kept.runs()] == ["", "new disk", ""]
-    told = [browser.table.kept.data(browser.table.kept.index(row, 0), AS_READ_OUT) for row in range(3)]
-    assert "new disk" in told[1]
-    assert [text.partition(",")[0] for text in told] == [f"Run {run.id}" for run in kept.runs()]
+    assert [saved_run.note for saved_run in saved_runs.runs()] == ["", "new disk", ""]
+    labels = [browser.table.kept.data(browser.table.kept.index(row, 0), AS_READ_OUT) for row in range(3)]
+    assert "new disk" in labels[1]
+    assert [text.partition(",")[0] for text in labels] == [f"Run {run.id}" for run in saved_runs.runs()]
 
 
 def test_runs_are_searched_by_words_and_by_their_tags(
-    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns
+    qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns
 ) -> None:
-    kept.note(1, "#baseline on the old disk")
-    kept.note(2, "#nightly #baseline")
+    saved_runs.note(1, "#baseline on the old disk")
+    saved_runs.note(2, "#nightly #baseline")
     browser.refresh()
     search, table = browser.search, browser.table
     qtbot.waitUntil(lambda: table.kept.tags == {"baseline": 2, "nightly": 1}, timeout=WAIT)
@@ -228,19 +230,19 @@ def test_runs_are_searched_by_words_and_by_their_tags(
 def theirs(tmp_path: Path, processor: str = "A processor of theirs") -> Path:
     """A results file that was measured on another machine."""
     path = tmp_path / "theirs.results"
-    found = Surroundings("lamella", "1", "durable", {"processor": processor, "cores": 64}, "small")
-    made = run(5, {("lamella", "read"): 0.1}, note="at home")
-    write_results_file(replace(made, surroundings=(found,)), path)
+    surroundings = Surroundings("lamella", "1", "durable", {"processor": processor, "cores": 64}, "small")
+    measured_run = run(5, {("lamella", "read"): 0.1}, note="at home")
+    write_results_file(replace(measured_run, surroundings=(surroundings,)), path)
     return path
 
 
 def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
-    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns, tmp_path: Path
+    qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns, tmp_path: Path
 ) -> None:
     browser.open_file(theirs(tmp_path))
     qtbot.waitUntil(lambda: browser.run.run is not None and browser.run.run.id == -1, timeout=WAIT)
     assert "A processor of theirs, 64 cores" in browser.run.where.full_text
-    assert [run.id for run in browser.table.kept.runs] == [-1, 3, 2, 1] and len(kept.runs()) == 3
+    assert [run.id for run in browser.table.kept.runs] == [-1, 3, 2, 1] and len(saved_runs.runs()) == 3
     assert browser.delete.text() == "Close"
     browser.table.choose([0, 1])
     qtbot.waitUntil(lambda: browser.pages.currentWidget() is browser.comparison, timeout=WAIT)
@@ -248,7 +250,7 @@ def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
     (save,) = browser.news.buttons
     save.click()
     qtbot.waitUntil(lambda: [run.id for run in browser.table.kept.runs] == [4, 3, 2, 1], timeout=WAIT)
-    assert kept.run(4).note == "at home"
+    assert saved_runs.run(4).note == "at home"
     trends = browser.trends
     browser.tabs.setCurrentWidget(trends)
     assert [trends.machine.itemText(place) for place in range(trends.machine.count())] == [
@@ -256,11 +258,11 @@ def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
         "A machine that is not named",
     ]
     trends.machine.setCurrentIndex(1)
-    qtbot.waitUntil(lambda: {len(one.points) for one in trends._series} == {3}, timeout=WAIT)
+    qtbot.waitUntil(lambda: {len(line.points) for line in trends._series} == {3}, timeout=WAIT)
 
 
 def test_a_results_file_that_is_open_is_closed_and_stays_on_the_disk(
-    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns, tmp_path: Path
+    qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns, tmp_path: Path
 ) -> None:
     path = theirs(tmp_path)
     browser.open_file(path)
@@ -268,7 +270,7 @@ def test_a_results_file_that_is_open_is_closed_and_stays_on_the_disk(
     assert not browser.table.kept.flags(browser.table.kept.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
     browser.delete.click()
     qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
-    assert path.exists() and len(kept.runs()) == 3
+    assert path.exists() and len(saved_runs.runs()) == 3
 
 
 def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
@@ -291,25 +293,27 @@ def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
     write_results_file(odd, path)
     browser.open_file(path)
     qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 4, timeout=WAIT)
-    shown = browser.table.kept.index(0, 0).data()
-    assert "a␛[2J\\u202ebc" in shown and len(shown) <= 300
-    told = browser.table.kept.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
-    assert len(told) < 2_000 and browser.table.kept.runs[0].tags == ("tag",)
+    text = browser.table.kept.index(0, 0).data()
+    assert "a␛[2J\\u202ebc" in text and len(text) <= 300
+    tip = browser.table.kept.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert len(tip) < 2_000 and browser.table.kept.runs[0].tags == ("tag",)
     browser.grab()
 
 
 def test_a_note_that_is_too_long_is_refused_in_words(
-    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns
+    qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns
 ) -> None:
     browser.table.kept.setData(browser.table.kept.index(0, 0), "x" * 1_000_000)
     qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
     assert "at most 10,000 characters" in browser.news.label.text()
-    assert [run.note for run in kept.runs()] == ["", "", ""]
+    assert [run.note for run in saved_runs.runs()] == ["", "", ""]
     assert browser.pages.currentWidget() is browser.run, "the runs are still there"
 
 
-def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns) -> None:
-    before = [replace(kept.run(one.id), id=0) for one in kept.runs()]
+def test_what_was_deleted_comes_back_whole(
+    qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns
+) -> None:
+    before = [replace(saved_runs.run(saved_run.id), id=0) for saved_run in saved_runs.runs()]
     browser.table.choose([0, 1])
     assert browser.delete.text() == "Delete 2"
     browser.delete.click()
@@ -317,27 +321,27 @@ def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser
     (undo,) = browser.news.buttons
     undo.click()
     qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
-    assert [replace(kept.run(one.id), id=0) for one in kept.runs()] == before
+    assert [replace(saved_runs.run(saved_run.id), id=0) for saved_run in saved_runs.runs()] == before
 
 
 def test_a_run_is_measured_again_as_it_was_requested(qtbot: QtBot, browser: ResultsBrowser) -> None:
     qtbot.waitUntil(browser.again.isEnabled, timeout=WAIT)
-    with qtbot.waitSignal(browser.benchmark_requested, timeout=WAIT) as asked:
+    with qtbot.waitSignal(browser.benchmark_requested, timeout=WAIT) as signal:
         browser.again.click()
-    assert asked.args[0] == browser.run.run.choice
+    assert signal.args[0] == browser.run.run.choice
 
 
 def test_a_run_of_a_workload_that_is_gone_is_still_there(
-    qtbot: QtBot, tasks: Tasks, kept: SavedRuns, tmp_path: Path
+    qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.py"
     gone.write_text(USER_SCRIPT, encoding="utf-8")
     choice = Choice((part_of(workload_named(str(gone)), SYSTEMS, [100], 1),))
     lost = tuple(replace(record, workload=str(gone)) for record in records({}))
     for hours in (0, 1):
-        kept.save(replace(run(hours), choice=choice, records=lost))
+        saved_runs.save(replace(run(hours), choice=choice, records=lost))
     gone.unlink()
-    browser = opened(qtbot, tasks, kept)
+    browser = opened(qtbot, tasks, saved_runs)
     qtbot.waitUntil(browser.run.news.isVisible, timeout=WAIT)
     assert "gone.py" in browser.run.news.label.text() and not browser.again.isEnabled()
     browser.table.choose([0, 1])
@@ -370,14 +374,14 @@ def test_results_are_exported_off_the_gui_thread(
     assert len(threads) == 7 and threading.main_thread() not in threads
 
 
-def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
-    kept.path.write_bytes(b"nonsense" * 500)
-    browser = ResultsBrowser(kept, tasks)
+def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns) -> None:
+    saved_runs.path.write_bytes(b"nonsense" * 500)
+    browser = ResultsBrowser(saved_runs, tasks)
     qtbot.addWidget(browser)
     browser.show()
     qtbot.waitUntil(browser.hint.move.isVisible, timeout=WAIT)
     assert "races.sqlite" in browser.hint.words.text() and "cannot be read" in browser.hint.words.text()
     browser.hint.move.click()
     qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
-    assert not kept.path.exists() and "races-1.sqlite" in browser.news.label.text()
-    assert kept.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500
+    assert not saved_runs.path.exists() and "races-1.sqlite" in browser.news.label.text()
+    assert saved_runs.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500

@@ -83,10 +83,12 @@ def test_the_program_has_its_window_measured(qtbot: QtBot, monkeypatch: pytest.M
 def test_another_value_is_another_answer(column: str, acts: set[str], tmp_path: Path) -> None:
     file = make("mixed", ROWS, tmp_path / "orders.parquet")
     right, table = answers_of(file), pq.read_table(file)
-    other = tmp_path / "other.parquet"
+    changed_file = tmp_path / "other.parquet"
     place = table.column_names.index(column)
     values: pa.ChunkedArray = table[column]
     turned = values.take(pa.array(range(ROWS - 1, -1, -1))) if column == "city" else pc.add(values, 1000)
-    pq.write_table(table.set_column(place, table.schema.field(column), turned.cast(values.type)), other)
-    wrong = answers_of(other)
+    pq.write_table(
+        table.set_column(place, table.schema.field(column), turned.cast(values.type)), changed_file
+    )
+    wrong = answers_of(changed_file)
     assert acts <= {act for act in right if right[act] != wrong[act]}

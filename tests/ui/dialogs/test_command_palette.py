@@ -21,11 +21,11 @@ def nothing() -> None:
 @pytest.fixture
 def open_palette(qtbot: QtBot):
     def make(offers: list[Offer]) -> CommandPalette:
-        made = CommandPalette(offers)
-        made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the test looks at it afterwards
-        qtbot.addWidget(made)
-        made.open()
-        return made
+        widget = CommandPalette(offers)
+        widget.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the test looks at it afterwards
+        qtbot.addWidget(widget)
+        widget.open()
+        return widget
 
     yield make
     theme.current().set_mode("system")
@@ -33,9 +33,9 @@ def open_palette(qtbot: QtBot):
 
 @pytest.fixture
 def action() -> Iterator[QAction]:
-    made = QAction("Open files…")
-    made.setShortcut("Ctrl+O")
-    yield made
+    action_ = QAction("Open files…")
+    action_.setShortcut("Ctrl+O")
+    yield action_
 
 
 def rows_of(palette: CommandPalette) -> list[str]:
@@ -81,9 +81,9 @@ def test_groups_are_headed_and_say_how_many_more_they_have(qtbot: QtBot, open_pa
 
 
 def test_arrows_pass_over_headings_and_go_round(qtbot: QtBot, open_palette) -> None:
-    done = []
+    names_run = []
     names = [("a", "One"), ("b", "One"), ("c", "Two")]
-    palette = open_palette([Offer(name, lambda n=name: done.append(n), group) for name, group in names])
+    palette = open_palette([Offer(name, lambda n=name: names_run.append(n), group) for name, group in names])
     for _ in range(2):
         qtbot.keyClick(palette.field, Qt.Key.Key_Down)
     assert palette.list.currentIndex().data() == "c"
@@ -91,15 +91,15 @@ def test_arrows_pass_over_headings_and_go_round(qtbot: QtBot, open_palette) -> N
     assert palette.list.currentIndex().data() == "a"
     qtbot.keyClick(palette.field, Qt.Key.Key_Up)
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
-    assert done == ["c"]
+    assert names_run == ["c"]
 
 
 def test_a_click_does_what_was_clicked(qtbot: QtBot, open_palette) -> None:
-    done = []
-    palette = open_palette([Offer(name, lambda n=name: done.append(n)) for name in "abc"])
+    names_run = []
+    palette = open_palette([Offer(name, lambda n=name: names_run.append(n)) for name in "abc"])
     point = palette.list.visualRect(palette.model.index(1, 0)).center()
     qtbot.mouseClick(palette.list.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    assert done == ["b"] and not palette.isVisible()
+    assert names_run == ["b"] and not palette.isVisible()
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

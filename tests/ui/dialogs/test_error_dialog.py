@@ -12,10 +12,10 @@ DEEP = "/a/" + "very_long_folder_name/" * 20 + "Budget.xlsx"
 @pytest.fixture
 def dialog(qtbot):
     problem = FileProblem(DEEP, "is an Excel workbook", "It cannot be opened yet", "Choose another")
-    made = ErrorDialog(problem)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    error_dialog = ErrorDialog(problem)
+    qtbot.addWidget(error_dialog)
+    error_dialog.show()
+    return error_dialog
 
 
 def test_the_headline_is_about_the_file_not_about_its_folders(dialog) -> None:

@@ -28,10 +28,10 @@ SALES = "Auftrag;PLZ;Datum;Betrag;Bezahlt\nA1;01067;03.01.2025;1.234,50;ja\nA2;8
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[list[Store]]:
-    made = [Store.open(tmp_path / name) for name in ("first", "second")]
-    made[0].create_table("stock", {"id": [1, 2], "n": [10, 20]})
-    yield made
-    for store in made:
+    both = [Store.open(tmp_path / name) for name in ("first", "second")]
+    both[0].create_table("stock", {"id": [1, 2], "n": [10, 20]})
+    yield both
+    for store in both:
         store.close()
 
 
@@ -74,9 +74,9 @@ def cells(dialog: FileImportDialog, column: int) -> list[str]:
 
 def imported(qtbot, dialog: FileImportDialog) -> Any:
     qtbot.waitUntil(dialog.import_button.isEnabled)
-    with qtbot.waitSignal(dialog.imported) as done:
+    with qtbot.waitSignal(dialog.imported) as signal:
         qtbot.mouseClick(dialog.import_button, Qt.MouseButton.LeftButton)
-    return done.args[0][0]
+    return signal.args[0][0]
 
 
 def test_what_was_found_is_shown_before_anything_is_imported(qtbot, show, stores: list[Store]) -> None:
@@ -283,9 +283,9 @@ def test_a_file_is_read_in_place_in_another_way(qtbot, tmp_path: Path, tasks: Ta
     edit.selectAll()
     qtbot.keyClicks(edit, "day")
     assert edit.text() == "day"
-    with qtbot.waitSignal(dialog.chosen) as done:
+    with qtbot.waitSignal(dialog.chosen) as signal:
         qtbot.mouseClick(dialog.read_button, Qt.MouseButton.LeftButton)
-    assert done.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
+    assert signal.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
 
 
 @pytest.mark.slow(after=1)
@@ -324,9 +324,9 @@ def test_types_of_sheets_databases_and_folders_are_corrected(
     (listed,) = form.findChildren(BadLinesDialog)
     place = ["1.csv", "2"] if name == "shop" else [place.removeprefix("row ")]
     assert [listed.list.topLevelItem(0).text(column) for column in range(len(place))] == place
-    with qtbot.waitSignal(dialog.chosen) as done:
+    with qtbot.waitSignal(dialog.chosen) as signal:
         qtbot.mouseClick(dialog.read_button, Qt.MouseButton.LeftButton)
-    assert done.args[0].options == {"types": (("d", "date"), ("n", "int64"))}
+    assert signal.args[0].options == {"types": (("d", "date"), ("n", "int64"))}
 
 
 def test_nothing_is_imported_as_it_was_read_before_a_choice(qtbot, show) -> None:
@@ -384,17 +384,17 @@ def test_choices_that_cannot_be_kept_are_logged(tmp_path: Path, caplog) -> None:
 
 
 def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_path: Path, caplog) -> None:
-    kept = tmp_path / "readings.json"
-    readings = FileReadings(kept)
+    path = tmp_path / "readings.json"
+    readings = FileReadings(path)
     reading = FileReading(options={"decimal": ",", "types": (("a", "date32[day]"),), "nulls": ("-",)})
     readings.put(("/x.csv",), reading)
     readings.put(("/y.xlsx", "", "2024"), FileReading(options={"cells": "B2:C3"}))
-    again = FileReadings(kept)
+    again = FileReadings(path)
     assert again.of(("/x.csv",)) == reading
     assert again.of(("/y.xlsx", "", "2024")).options == {"cells": "B2:C3"}
     again.put(("/x.csv",), FileReading())
-    assert FileReadings(kept).of(("/x.csv",)) == FileReading()
+    assert FileReadings(path).of(("/x.csv",)) == FileReading()
     for damage in ("[", "[]", '{"/x.csv": {"decimal": "x"}}', '{"/x.csv": 3}', '{"/x.csv": {"later": 1}}'):
-        kept.write_text(damage)
-        assert FileReadings(kept).of(("/x.csv",)) == FileReading()
+        path.write_text(damage)
+        assert FileReadings(path).of(("/x.csv",)) == FileReading()
     assert len(caplog.records) == 4  # "[]" remembers nothing, and is whole

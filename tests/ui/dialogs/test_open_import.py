@@ -23,9 +23,9 @@ from lamella.ui.tasks import Tasks
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[list[Store]]:
-    made = [Store.open(tmp_path / name) for name in ("first", "second")]
-    yield made
-    for store in made:
+    both = [Store.open(tmp_path / name) for name in ("first", "second")]
+    yield both
+    for store in both:
         store.close()
 
 
@@ -72,9 +72,9 @@ def test_the_rows_become_a_table_of_the_chosen_store_and_name(
     edit = dialog.sources.name_edit(0)
     edit.selectAll()
     qtbot.keyClicks(edit, "my trips")
-    with qtbot.waitSignal(dialog.imported) as done:
+    with qtbot.waitSignal(dialog.imported) as signal:
         dialog.import_button.click()
-    (table,) = done.args[0]
+    (table,) = signal.args[0]
     assert (table.name, table.num_rows, stores[0].tables, stores[1].tables) == (
         "my trips",
         2,
@@ -161,7 +161,7 @@ def test_closing_stops_the_import_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("fraction", "seconds", "told"),
+    ("fraction", "seconds", "text"),
     [
         (None, 5, ""),
         (0.0, 5, ""),
@@ -171,8 +171,8 @@ def test_closing_stops_the_import_and_leaves_nothing(
         (0.99, 10, "almost done"),
     ],
 )
-def test_time_left(fraction: float | None, seconds: float, told: str) -> None:
-    assert time_left(fraction, seconds) == told
+def test_time_left(fraction: float | None, seconds: float, text: str) -> None:
+    assert time_left(fraction, seconds) == text
 
 
 def test_every_file_that_is_left_out_is_listed_with_its_reason(
@@ -199,9 +199,9 @@ def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) ->
     failures: list[Exception] = []
     dialog.failed.connect(failures.append)
     qtbot.waitUntil(lambda: not dialog.isVisible())
-    told = "None of the 2 files can be imported. Each was refused:"
-    told = f"{told} one is a PDF document; two is a PDF document."
-    assert [str(failure) for failure in failures] == [f"{told} Choose other files."]
+    sentence = "None of the 2 files can be imported. Each was refused:"
+    sentence = f"{sentence} one is a PDF document; two is a PDF document."
+    assert [str(failure) for failure in failures] == [f"{sentence} Choose other files."]
 
 
 def test_several_files_become_one_table_and_what_differs_is_shown(

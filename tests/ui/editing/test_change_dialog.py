@@ -51,12 +51,14 @@ def tasks(qtbot: QtBot) -> Iterator[Tasks]:
 
 
 @pytest.fixture
-def opened(qtbot: QtBot, tasks: Tasks) -> Callable[..., ChangeDialog]:
-    def opened(table: Table, kind: str = "update", **shown: Any) -> ChangeDialog:
-        dialog = ChangeDialog(table, table.name, table.snapshot(), tasks, Shown(**shown))
+def open_dialog(qtbot: QtBot, tasks: Tasks) -> Callable[..., ChangeDialog]:
+    def opened(table: Table, kind: str = "update", **context: Any) -> ChangeDialog:
+        dialog = ChangeDialog(table, table.name, table.snapshot(), tasks, Shown(**context))
         qtbot.addWidget(dialog)
         if kind != "update":
-            dialog.kind_box.setCurrentText(next(one.label for one in KINDS if one.id == kind))
+            dialog.kind_box.setCurrentText(
+                next(change_kind.label for change_kind in KINDS if change_kind.id == kind)
+            )
         dialog.show()
         qtbot.waitExposed(dialog)
         return dialog
@@ -78,8 +80,8 @@ def said(dialog: ChangeDialog) -> str:
 
 def field(dialog: ChangeDialog, name: str) -> QLineEdit:
     QApplication.processEvents()  # a field that is new is shown with the next layout
-    found = [f for f in dialog.findChildren(QLineEdit) if f.accessibleName() == name and f.isVisible()]
-    return found[-1]
+    fields = [f for f in dialog.findChildren(QLineEdit) if f.accessibleName() == name and f.isVisible()]
+    return fields[-1]
 
 
 def cells(dialog: ChangeDialog) -> list[list[str]]:
@@ -108,9 +110,11 @@ Opened = Callable[..., ChangeDialog]
 WRONG = (("dep_dela * 2", "no column 'dep_dela'"), ("upper(dep_delay)", "'upper' does not fit"))
 
 
-def test_rows_that_meet_the_filter_change_in_one_commit(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_rows_that_meet_the_filter_change_in_one_commit(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
     late, before = flights.count(LATE), flights.version
-    dialog = opened(flights, column="dep_delay", filter=LATE)
+    dialog = open_dialog(flights, column="dep_delay", filter=LATE)
     assert dialog.news.text() == HINT and not dialog.apply.isEnabled()
     QTest.keyClicks(field(dialog, "New value"), "61")
     settled(qtbot, dialog)
@@ -127,10 +131,10 @@ def test_rows_that_meet_the_filter_change_in_one_commit(qtbot: QtBot, flights: T
 
 
 def test_an_expression_is_completed_previewed_and_undone(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
     before = flights.read(["dep_delay"])
-    dialog = opened(flights, column="dep_delay")
+    dialog = open_dialog(flights, column="dep_delay")
     line = dialog.form.lines[0]
     line.what.setFocus()
     QTest.keyClick(line.what, Qt.Key.Key_Down)
@@ -158,9 +162,9 @@ def test_an_expression_is_completed_previewed_and_undone(
 
 
 def test_what_is_wrong_with_an_expression_stands_beside_it(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
-    dialog = opened(flights, column="dep_delay")
+    dialog = open_dialog(flights, column="dep_delay")
     dialog.form.lines[0].choose("compute")
     edit = field(dialog, "Expression")
     for text, reason in (
@@ -177,8 +181,8 @@ def test_what_is_wrong_with_an_expression_stands_beside_it(
     assert "dep_delay' is int16 and cannot take string" in said(dialog) and not dialog.apply.isEnabled()
 
 
-def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, column="dep_delay")
+def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
+    dialog = open_dialog(flights, column="dep_delay")
     first = dialog.form.lines[0]
     first.choose("fill_from")
     qtbot.mouseClick(dialog.form.add, Qt.MouseButton.LeftButton)
@@ -201,7 +205,9 @@ def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, opened: Op
     assert flights.count(col("dep_delay").is_null()) == 1 and flights.count(col("carrier") == "aa") == 100
 
 
-def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_fields_inside_a_struct_are_chosen_and_changed(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
     people = flights.store.create_table(
         "people",
         [
@@ -210,7 +216,7 @@ def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Ta
             {"n": 3, "address": None},
         ],
     )
-    dialog = opened(people, column="address")
+    dialog = open_dialog(people, column="address")
     line = dialog.form.lines[0]
     line.column.clear()
     QTest.keyClicks(line.column, "city")
@@ -240,21 +246,25 @@ def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Ta
     ]  # fmt: skip
 
 
-def test_a_column_twice_is_refused_and_a_line_can_go(qtbot: QtBot, flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, column="carrier")
+def test_a_column_twice_is_refused_and_a_line_can_go(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
+    dialog = open_dialog(flights, column="carrier")
     QTest.keyClicks(field(dialog, "New value"), "B6")
-    other = dialog.form.add_line("carrier")
-    other.choose("trim")
+    second_line = dialog.form.add_line("carrier")
+    second_line.choose("trim")
     assert "changed twice" in said(dialog) and not dialog.apply.isEnabled()
-    qtbot.mouseClick(other.remove, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(second_line.remove, Qt.MouseButton.LeftButton)
     assert "changed twice" not in said(dialog)
     settled(qtbot, dialog)
     assert dialog.apply.isEnabled()
 
 
-def test_selected_rows_come_first_and_only_they_change(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_selected_rows_come_first_and_only_they_change(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
     ids = flights.read(["_id"]).column(0).to_pylist()[10:13]
-    dialog = opened(flights, column="carrier", filter=LATE, rows=SelectedRows(3, lambda job: ids))
+    dialog = open_dialog(flights, column="carrier", filter=LATE, rows=SelectedRows(3, lambda job: ids))
     assert [b.text() for b in dialog.rows.buttons()] == ["Selection · 3", "Filter", "All · 300"]
     QTest.keyClicks(field(dialog, "New value"), "B6")
     settled(qtbot, dialog)
@@ -268,16 +278,18 @@ def test_selected_rows_come_first_and_only_they_change(qtbot: QtBot, flights: Ta
     ("text", "reason"), [("soon", "not a number"), ("40000", "-32,768 to 32,767"), ("1.5", "whole")]
 )
 def test_a_value_that_does_not_fit_is_refused_at_the_field(
-    flights: Table, opened: Opened, text: str, reason: str
+    flights: Table, open_dialog: Opened, text: str, reason: str
 ) -> None:
-    dialog = opened(flights, column="dep_delay")
+    dialog = open_dialog(flights, column="dep_delay")
     QTest.keyClicks(field(dialog, "New value"), text)
     assert field(dialog, "New value").property("variant") == "invalid"
     assert reason in said(dialog) and not dialog.apply.isEnabled()
 
 
-def test_find_and_replace_takes_regular_expressions(qtbot: QtBot, flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, column="carrier")
+def test_find_and_replace_takes_regular_expressions(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
+    dialog = open_dialog(flights, column="carrier")
     line = dialog.form.lines[0]
     line.choose("replace")
     line.field.flags["regex"].click()
@@ -291,9 +303,9 @@ def test_find_and_replace_takes_regular_expressions(qtbot: QtBot, flights: Table
 
 @pytest.mark.slow
 def test_lists_are_typed_as_json_and_items_in_their_type(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
-    dialog = opened(flights, column="stops")
+    dialog = open_dialog(flights, column="stops")
     line = dialog.form.lines[0]
     assert "= now" not in [line.what.itemText(n) for n in range(line.what.count())]
     line.choose("push")
@@ -312,10 +324,10 @@ def test_lists_are_typed_as_json_and_items_in_their_type(
     assert flights.read(["stops"], limit=1).to_pylist() == [{"stops": []}]
 
 
-def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
     flights.update_where(None, {"$set": {"price": "1,5"}})
     flights.update_where([3, 4], {"$set": {"price": "soon"}})
-    dialog = opened(flights, "cast", column="price")
+    dialog = open_dialog(flights, "cast", column="price")
     assert not dialog.rows_row.isVisible()
     form = dialog.form
     form.type.setCurrentText("float64")
@@ -333,9 +345,9 @@ def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, opened: O
 
 
 @pytest.mark.slow
-def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_split_merge_and_rename(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
     flights.update_where(None, {"$set": {"route": "JFK-LAX-SFO"}})
-    dialog = opened(flights, "split", column="route")
+    dialog = open_dialog(flights, "split", column="route")
     dialog.form.by.setText("-")
     QTest.keyClicks(dialog.form.into, "from")
     assert "Name at least two columns" in said(dialog)
@@ -344,14 +356,14 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     assert cells(dialog)[0][-3:] == ["JFK-LAX-SFO", "JFK", "LAX-SFO"]
     assert dialog.apply.text() == "Split 300 rows"
     press(qtbot, dialog)
-    dialog = opened(flights, "merge", columns=["carrier", "to"])
+    dialog = open_dialog(flights, "merge", columns=["carrier", "to"])
     QTest.keyClicks(dialog.form.into, "to")
     settled(qtbot, dialog)
     assert "already has a column 'to'" in said(dialog) and not dialog.apply.isEnabled()
     QTest.keyClicks(dialog.form.into, "_by")
     press(qtbot, dialog)
     assert flights.get(0)["to_by"] == "AA LAX-SFO"
-    dialog = opened(flights, "rename", column="to")
+    dialog = open_dialog(flights, "rename", column="to")
     QTest.keyClicks(dialog.form.lines[0].name, "goes to")
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Rename 1 column"
@@ -360,9 +372,9 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
 
 
 def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
-    dialog = opened(flights, "rename", column="carrier")
+    dialog = open_dialog(flights, "rename", column="carrier")
     dialog.form.add_line("stops")
     for line, name in zip(dialog.form.lines, ("x", "x"), strict=True):
         QTest.keyClicks(line.name, name)
@@ -390,19 +402,21 @@ def test_the_dialog_fits_into_its_window_with_large_text(
         theme.current().set_text_scale(1.0)
 
 
-def test_a_table_without_duplicates_is_said_to_be_one(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_a_table_without_duplicates_is_said_to_be_one(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
     flights.drop_duplicates("carrier")
-    dialog = settled(qtbot, opened(flights, "drop_duplicates", columns=["carrier"]))
+    dialog = settled(qtbot, open_dialog(flights, "drop_duplicates", columns=["carrier"]))
     assert "0 of 3 rows are deleted." in said(dialog) and "already" not in said(dialog)
 
 
 def test_what_comes_after_is_not_cut_where_columns_are_many(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
     """It is scrolled to; where there is room it takes what is left."""
     flights.columns.add("a rather long name of a column", "string", "a rather long text in every row")
     flights.columns.add("text", "string", "this is not a number at all")
-    dialog = settled(qtbot, opened(flights, "cast", column="text"))
+    dialog = settled(qtbot, open_dialog(flights, "cast", column="text"))
     dialog.form.type.setCurrentText("int64")
     settled(qtbot, dialog)
     preview = dialog.preview
@@ -413,23 +427,23 @@ def test_what_comes_after_is_not_cut_where_columns_are_many(
     qtbot.waitUntil(lambda: preview.horizontalHeader().length() == preview.viewport().width())
 
 
-def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
     flights.columns.add("price", "double", 1.0)
-    dialog = opened(flights, column="price")
+    dialog = open_dialog(flights, column="price")
     dialog.form.lines[0].choose("multiply")
     dialog.set_value("1.5e400")
     assert "too large" in said(dialog) and dialog.form.act() is None
 
 
 @pytest.mark.slow
-def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, "drop_duplicates", columns=["carrier"], filter=col("carrier") != "DL")
+def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
+    dialog = open_dialog(flights, "drop_duplicates", columns=["carrier"], filter=col("carrier") != "DL")
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Delete 198 rows"
     assert "198 of 200 rows are deleted" in said(dialog)
     press(qtbot, dialog)
     assert flights.num_rows == 102
-    dialog = opened(flights, "delete", filter=col("carrier") == "DL")
+    dialog = open_dialog(flights, "delete", filter=col("carrier") == "DL")
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Delete 100 rows"
     qtbot.mouseClick(dialog.rows.buttons()[-1], Qt.MouseButton.LeftButton)
@@ -440,12 +454,12 @@ def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, opened: O
 
 
 def test_an_upsert_of_a_file_or_table_by_key(
-    qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
+    qtbot: QtBot, flights: Table, open_dialog: Opened, tmp_path: Path
 ) -> None:
     flights.drop_duplicates("carrier")
     path = tmp_path / "new.csv"
     path.write_text("carrier,dep_delay\nAA,5\nAA,6\nB6,7\nUA,1\n")
-    dialog = opened(flights, "upsert")
+    dialog = open_dialog(flights, "upsert")
     dialog.form.use_file(path)
     assert "Choose the key columns that identify rows" in said(dialog)
     dialog.form.columns.choose(["carrier"])
@@ -462,7 +476,7 @@ def test_an_upsert_of_a_file_or_table_by_key(
     assert commit.inserted == 1
     assert flights.read(["dep_delay"], where=col("carrier") == "AA").column(0).to_pylist() == [6]
     flights.store.create_table("more", [{"carrier": "ZZ", "dep_delay": 1}])
-    dialog = opened(flights, "upsert", tables=["more"])
+    dialog = open_dialog(flights, "upsert", tables=["more"])
     dialog.form.source.setCurrentText("more")
     dialog.form.columns.choose(["carrier"])
     settled(qtbot, dialog)
@@ -471,12 +485,12 @@ def test_an_upsert_of_a_file_or_table_by_key(
 
 @pytest.mark.slow
 def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
-    qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
+    qtbot: QtBot, flights: Table, open_dialog: Opened, tmp_path: Path
 ) -> None:
     flights.drop_duplicates("carrier")
     path = tmp_path / "new.csv"
     path.write_text("carrier;delay;when\nAA;1500;01/02/2025\nB6;x;03/04/2025\nUA;1;05/06/2025;more\n")
-    dialog = opened(flights, "upsert")
+    dialog = open_dialog(flights, "upsert")
     options = dialog.form.options
     assert not options.isEnabled()
     dialog.form.use_file(path)
@@ -501,24 +515,24 @@ def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
         {"carrier": "AA", "dep_delay": 1500, "when": dt.date(2025, 2, 1)},
         {"carrier": "B6", "dep_delay": None, "when": dt.date(2025, 4, 3)},
     ]
-    dialog = opened(flights, "upsert", tables=["more"])
+    dialog = open_dialog(flights, "upsert", tables=["more"])
     dialog.form.use_file(path)
     dialog.form.source.setCurrentText("more")
     assert not dialog.form.options.isEnabled()
 
 
 def test_a_file_that_cannot_be_opened_is_told(
-    qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
+    qtbot: QtBot, flights: Table, open_dialog: Opened, tmp_path: Path
 ) -> None:
-    dialog = opened(flights, "upsert")
+    dialog = open_dialog(flights, "upsert")
     dialog.form.use_file(tmp_path / "gone.csv")
     dialog.form.columns.choose(["carrier"])
     settled(qtbot, dialog)
     assert "gone.csv" in said(dialog) and not dialog.apply.isEnabled()
 
 
-def test_nothing_to_change_cannot_be_applied(qtbot: QtBot, flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, column="carrier", filter=col("carrier") == "AA")
+def test_nothing_to_change_cannot_be_applied(qtbot: QtBot, flights: Table, open_dialog: Opened) -> None:
+    dialog = open_dialog(flights, column="carrier", filter=col("carrier") == "AA")
     QTest.keyClicks(field(dialog, "New value"), "AA")
     settled(qtbot, dialog)
     assert "0 of 100 rows change. 100 already have this value." in said(dialog)
@@ -526,10 +540,10 @@ def test_nothing_to_change_cannot_be_applied(qtbot: QtBot, flights: Table, opene
 
 
 def test_a_change_that_fails_is_told_in_the_dialog_and_can_be_tried_again(
-    qtbot: QtBot, flights: Table, opened: Opened
+    qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
     gone = flights.read(["_id"], limit=1).column(0).to_pylist()
-    dialog = opened(flights, column="carrier", rows=SelectedRows(1, lambda job: gone))
+    dialog = open_dialog(flights, column="carrier", rows=SelectedRows(1, lambda job: gone))
     QTest.keyClicks(field(dialog, "New value"), "B6")
     qtbot.waitUntil(dialog.apply.isEnabled)
     flights.delete(ids=gone)
@@ -540,9 +554,9 @@ def test_a_change_that_fails_is_told_in_the_dialog_and_can_be_tried_again(
 
 
 def test_stopping_before_its_turn_changes_nothing(
-    qtbot: QtBot, flights: Table, tasks: Tasks, opened: Opened
+    qtbot: QtBot, flights: Table, tasks: Tasks, open_dialog: Opened
 ) -> None:
-    dialog = opened(flights, column="carrier")
+    dialog = open_dialog(flights, column="carrier")
     QTest.keyClicks(field(dialog, "New value"), "B6")
     qtbot.waitUntil(dialog.apply.isEnabled)
     before, gate = flights.version, threading.Event()
@@ -555,11 +569,13 @@ def test_stopping_before_its_turn_changes_nothing(
     assert flights.version == before and dialog.apply.isEnabled() and dialog.isVisible()
 
 
-def test_what_was_not_seen_beforehand_cannot_be_applied(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+def test_what_was_not_seen_beforehand_cannot_be_applied(
+    qtbot: QtBot, flights: Table, open_dialog: Opened
+) -> None:
     def broken(job: Job) -> list[int]:
         raise UnknownRow("Row 7 is gone", "Somebody deleted it", "Choose again")
 
-    dialog = opened(flights, column="carrier", rows=SelectedRows(2, broken))
+    dialog = open_dialog(flights, column="carrier", rows=SelectedRows(2, broken))
     QTest.keyClicks(field(dialog, "New value"), "B6")
     qtbot.waitUntil(lambda: "Somebody deleted it. Choose again." in said(dialog))
     assert not dialog.apply.isEnabled()
@@ -567,8 +583,8 @@ def test_what_was_not_seen_beforehand_cannot_be_applied(qtbot: QtBot, flights: T
     qtbot.waitUntil(dialog.apply.isEnabled)
 
 
-def test_every_kind_of_act_has_a_form(flights: Table, opened: Opened) -> None:
-    dialog = opened(flights, column="carrier")
+def test_every_kind_of_act_has_a_form(flights: Table, open_dialog: Opened) -> None:
+    dialog = open_dialog(flights, column="carrier")
     for kind in KINDS:
         assert dialog.choose_kind(kind.id) is dialog.form
         QApplication.processEvents()

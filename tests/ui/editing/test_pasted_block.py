@@ -119,16 +119,16 @@ TEXTS = [
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_cell_reader_reads_as_parse_cell(type_) -> None:
-    read = cell_reader(type_)
+    read_cell = cell_reader(type_)
     for text in TEXTS:
         try:
             expected = parse_cell(text, type_)
         except BadData as error:
             with pytest.raises(BadData, match="fit") as caught:
-                read(text)
+                read_cell(text)
             assert str(caught.value) == str(error)
         else:
-            assert repr(read(text)) == repr(expected)
+            assert repr(read_cell(text)) == repr(expected)
 
 
 def _of_counts(type_: pa.DataType, *counts: int) -> pa.Array:
@@ -179,7 +179,7 @@ def test_what_is_copied_is_pasted_as_the_same_values(values) -> None:
     assert read_block("\n".join(clipboard_lines([[text] for text in texts])) + "\n").rows == [
         [text] for text in texts
     ]
-    for read in (cell_reader(values.type), lambda text: parse_cell(text, values.type)):
-        pasted = typed_array([read(text) for text in texts], values.type)
+    for read_cell in (cell_reader(values.type), lambda text: parse_cell(text, values.type)):
+        pasted = typed_array([read_cell(text) for text in texts], values.type)
         assert pasted.type == values.type
         assert not differs(values, pasted).any(), (texts, pasted)

@@ -32,14 +32,14 @@ SCHEMA = pa.schema(
 
 @pytest.fixture
 def builder(qtbot) -> Iterator[FilterBuilder]:
-    made = FilterBuilder()
-    qtbot.addWidget(made)
-    made.set_schema(SCHEMA)
-    made.resize(760, 400)
-    made.show()
-    made.activateWindow()
-    qtbot.waitExposed(made)
-    yield made
+    widget = FilterBuilder()
+    qtbot.addWidget(widget)
+    widget.set_schema(SCHEMA)
+    widget.resize(760, 400)
+    widget.show()
+    widget.activateWindow()
+    qtbot.waitExposed(widget)
+    yield widget
     theme.current().set_text_scale(1.0)
 
 
@@ -97,11 +97,11 @@ def test_a_filter_on_a_field_inside_a_column_is_shown(builder) -> None:
 
 
 def names_by_tab(qtbot, builder: FilterBuilder, presses: int) -> list[str]:
-    found = []
+    names = []
     for _ in range(presses):
-        found.append(builder.window().focusWidget().accessibleName())
+        names.append(builder.window().focusWidget().accessibleName())
         qtbot.keyClick(builder.window().focusWidget(), Qt.Key.Key_Tab)
-    return found
+    return names
 
 
 ROW = ["Column", "Operator", "Value", "Ignore case", "Move this condition", "Remove this condition"]
@@ -188,7 +188,9 @@ def test_a_value_field_is_switched_to_a_column_and_back(qtbot, builder) -> None:
 
 def test_a_range_ends_at_a_column(qtbot, builder) -> None:
     builder.set_filter(col("dep_delay").between(1, 9))
-    more = next(one for one in builder.findChildren(QToolButton) if one.accessibleName() == ROW[4])
+    more = next(
+        candidate for candidate in builder.findChildren(QToolButton) if candidate.accessibleName() == ROW[4]
+    )
     entries = [action for action in more.menu().actions() if action.text().startswith(("Compare", "Second"))]
     assert [entry.isVisible() for entry in entries] == [True, True]
     entries[1].trigger()
@@ -199,11 +201,12 @@ def test_a_range_ends_at_a_column(qtbot, builder) -> None:
 
 
 def test_a_comparison_with_a_column_is_shown_as_one_and_saved(builder) -> None:
-    asked = col("dep_delay") < col("arr_delay")
-    builder.set_filter(asked)
+    condition = col("dep_delay") < col("arr_delay")
+    builder.set_filter(condition)
     assert isinstance(value_of(builder), ColumnBox) and value_of(builder).text() == "arr_delay"
     assert (
-        from_json(to_json(builder.tree)).filter(dict(zip(SCHEMA.names, SCHEMA.types, strict=True))) == asked
+        from_json(to_json(builder.tree)).filter(dict(zip(SCHEMA.names, SCHEMA.types, strict=True)))
+        == condition
     )
 
 

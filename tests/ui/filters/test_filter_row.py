@@ -28,7 +28,7 @@ DAY = dt.date(2013, 1, 31)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "asked"),
+    ("name", "text", "expected"),
     [
         ("n", ">5", col("n") > 5),
         ("n", " >= 5 ", col("n") >= 5),
@@ -58,12 +58,12 @@ DAY = dt.date(2013, 1, 31)
         ("at", "<>NULL", col("at").not_null()),
     ],
 )
-def test_a_text_is_a_condition_and_is_written_like_that(name: str, text: str, asked: Filter) -> None:
+def test_a_text_is_a_condition_and_is_written_like_that(name: str, text: str, expected: Filter) -> None:
     condition = typed_condition(text, name, TYPES)
     assert isinstance(condition, Condition)
-    assert bind(condition.filter(TYPES), SCHEMA, "t") == bind(asked, SCHEMA, "t")
-    (shown,) = from_filter(asked).children
-    written = written_condition(shown, TYPES)
+    assert bind(condition.filter(TYPES), SCHEMA, "t") == bind(expected, SCHEMA, "t")
+    (condition_shown,) = from_filter(expected).children
+    written = written_condition(condition_shown, TYPES)
     assert written.replace(" ", "").lower() == text.replace(" ", "").lower()
 
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_says_why(name: str, text: str, reason: str) -> None
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "unwritable",
     [
         col("name").starts_with("A"),
         col("name").is_in(["a"], ignore_case=True),
@@ -96,8 +96,8 @@ def test_what_cannot_be_read_says_why(name: str, text: str, reason: str) -> None
         col("stops") == ["JFK"],
     ],
 )
-def test_what_no_text_asks_is_not_written(asked: Filter) -> None:
-    for node in from_filter(asked).conditions():
+def test_what_no_text_asks_is_not_written(unwritable: Filter) -> None:
+    for node in from_filter(unwritable).conditions():
         assert written_condition(node, TYPES) is None
 
 

@@ -61,17 +61,17 @@ def test_a_filter_shown_and_read_back_is_the_same(filter: Filter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filter", "shown"),
+    ("filter", "operator"),
     [
         (~(col("carrier") == "AA"), "ne"),
         (~col("carrier").not_in(["AA"]), "in"),
         (~col("late").is_null(), "not_null"),
     ],
 )
-def test_the_opposite_of_one_condition_is_shown_as_one(filter: Filter, shown: str) -> None:
+def test_the_opposite_of_one_condition_is_shown_as_one(filter: Filter, operator: str) -> None:
     (condition,) = from_filter(filter).children
     assert isinstance(condition, Condition)
-    assert condition.operator == shown
+    assert condition.operator == operator
 
 
 def test_what_is_off_or_unfinished_is_left_out() -> None:
@@ -107,18 +107,18 @@ def test_a_problem_names_its_field(condition: Condition, place: str, reason: str
 
 
 def test_moving_keeps_every_condition() -> None:
-    one, two, three = (Condition("dep_delay", "gt", [str(n)]) for n in range(3))
-    tree = Group([one, two, three])
+    first, two, three = (Condition("dep_delay", "gt", [str(n)]) for n in range(3))
+    tree = Group([first, two, three])
     tree.wrap(two)
     assert tree.filter(TYPES) == (col("dep_delay") > 0) & (col("dep_delay") > 1) & (col("dep_delay") > 2)
     inner = tree.children[1]
     assert isinstance(inner, Group)
     assert inner.children == [two]
     tree.unwrap(two)
-    assert tree.children == [one, two, three]
+    assert tree.children == [first, two, three]
     tree.move(three, -1)
-    assert tree.children == [one, three, two]
-    tree.remove(one)
+    assert tree.children == [first, three, two]
+    tree.remove(first)
     assert tree.children == [three, two]
 
 

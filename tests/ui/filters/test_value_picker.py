@@ -103,8 +103,11 @@ def test_values_are_counted_most_frequent_first() -> None:
 def test_a_column_called_like_the_count_is_counted() -> None:
     rows = pa.table({value_picker.COUNT: [7, 7, 8]})
     source = SnapshotSource(snapshot_of_rows(rows, "rows"))
-    asked = ValueRequest(query_of(source), value_picker.COUNT, {value_picker.COUNT: pa.int64()})
-    assert [(value.value, value.count) for value in read_counts(asked, "", Job()).values] == [(7, 2), (8, 1)]
+    count_request = ValueRequest(query_of(source), value_picker.COUNT, {value_picker.COUNT: pa.int64()})
+    assert [(value.value, value.count) for value in read_counts(count_request, "", Job()).values] == [
+        (7, 2),
+        (8, 1),
+    ]
 
 
 def test_down_opens_space_ticks_and_enter_takes(qtbot: QtBot, editor: WhereEditor) -> None:

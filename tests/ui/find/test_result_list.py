@@ -30,21 +30,21 @@ def test_a_snippet_is_the_piece_around_what_is_found(text, pattern, snippet) -> 
 
 
 def test_steps_go_from_result_to_result_past_headings(qtbot) -> None:
-    shown = ResultList()
-    qtbot.addWidget(shown)
+    widget = ResultList()
+    qtbot.addWidget(widget)
     chosen: list[str] = []
-    shown.chosen.connect(lambda result: chosen.append(result.place))
-    assert not shown.step(1)
+    widget.chosen.connect(lambda result: chosen.append(result.place))
+    assert not widget.step(1)
     rows = [
         Result("A", heading=True),
         Result("a1"),
         Result("B", heading=True),
         Result("b1", f"{BEFORE}x{AFTER}y"),
     ]
-    shown.show_results(rows[:2])
-    shown.show_results(rows)
+    widget.show_results(rows[:2])
+    widget.show_results(rows)
     for direction in (1, 1, 1, -1):
-        shown.step(direction)
+        widget.step(direction)
     assert chosen == ["a1", "b1", "a1", "b1"] and rows[3].text == "b1, xy"
-    shown.show_results(rows[:1])
-    assert not shown.step(1)
+    widget.show_results(rows[:1])
+    assert not widget.step(1)

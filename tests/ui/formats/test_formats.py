@@ -216,9 +216,9 @@ def test_scientific_is_read_back_equal(value) -> None:
 @given(FLOATS.filter(lambda value: abs(value) < LARGEST_PLAIN), st.integers(1, 17))
 def test_significant_digits_are_as_near_as_they_can_be(value, count) -> None:
     exact = Decimal(repr(value))
-    read = Decimal(shown(value, "number", significant=count))
-    assert abs(read - exact) <= Decimal(5).scaleb(exact.adjusted() - count) if value else read == 0
-    assert len(read.normalize().as_tuple().digits) <= count
+    number = Decimal(shown(value, "number", significant=count))
+    assert abs(number - exact) <= Decimal(5).scaleb(exact.adjusted() - count) if value else number == 0
+    assert len(number.normalize().as_tuple().digits) <= count
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from(["clock", "days", "words"]))
@@ -227,9 +227,9 @@ def test_spans_are_read_back_equal(seconds, span) -> None:
     matches = re.findall(r"(\d+)( d| h| min| s)?", text)
     per = {" d": 86_400, " h": 3600, " min": 60, " s": 1}
     clock = [int(number) for number, unit in matches if not unit]
-    read = sum(int(number) * per[unit] for number, unit in matches if unit)
-    read += sum(part * 60**power for power, part in enumerate(reversed(clock)))
-    assert (-read if text.startswith("-") else read) == seconds
+    total = sum(int(number) * per[unit] for number, unit in matches if unit)
+    total += sum(part * 60**power for power, part in enumerate(reversed(clock)))
+    assert (-total if text.startswith("-") else total) == seconds
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from(["binary", "decimal"]))
@@ -259,7 +259,7 @@ def test_every_kind_that_is_offered_can_write_values_of_the_type(values) -> None
     for known in kinds_for(values.type):
         for choice in [
             {},
-            *({name: one} for name in known.options if name in CHOICES for one in CHOICES[name]),
+            *({name: value} for name in known.options if name in CHOICES for value in CHOICES[name]),
         ]:
             texts = formatted(pa.chunked_array([values]), Format(known.id, **choice))
             assert len(texts) == 3 and (texts[1] is None) and all(t is None or "\n" not in t for t in texts)

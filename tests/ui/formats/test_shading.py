@@ -10,31 +10,31 @@ from lamella.ui.grid.painter import STRONGEST
 from lamella.ui.style.sheet import DARK, LIGHT
 from tests.ui.test_theme import contrast
 
-SEEN = (-50.0, 100.0)
+EXTENT = (-50.0, 100.0)
 
 
 def test_a_scale_reaches_from_the_least_to_the_greatest_value() -> None:
     scale = Shading("scale")
-    assert [scale.shade(value, SEEN).strength for value in (-50, 25, 100, 1e9, -1e9)] == [0, 0.5, 1, 1, 0]
-    assert Shading("scale", 0, 10).shade(5, SEEN).strength == 0.5
+    assert [scale.shade(value, EXTENT).strength for value in (-50, 25, 100, 1e9, -1e9)] == [0, 0.5, 1, 1, 0]
+    assert Shading("scale", 0, 10).shade(5, EXTENT).strength == 0.5
 
 
 def test_null_and_nan_have_no_colour() -> None:
     for kind in ("scale", "center", "bars"):
-        assert Shading(kind).shade(None, SEEN) is None and Shading(kind).shade(math.nan, SEEN) is None
-        assert Shading(kind).shade(math.inf, SEEN) is not None
+        assert Shading(kind).shade(None, EXTENT) is None and Shading(kind).shade(math.nan, EXTENT) is None
+        assert Shading(kind).shade(math.inf, EXTENT) is not None
         assert Shading(kind).shade(3.0, (3.0, 3.0)) is not None
 
 
 def test_both_sides_of_a_centre_have_one_scale() -> None:
     around = Shading("center", center=0.0)
-    low, high = around.shade(-50, SEEN), around.shade(50, SEEN)
+    low, high = around.shade(-50, EXTENT), around.shade(50, EXTENT)
     assert low.color != high.color and low.strength == high.strength == 0.5
 
 
 def test_bars_begin_at_zero() -> None:
     bars = Shading("bars")
-    positive, negative = bars.shade(100, SEEN), bars.shade(-50, SEEN)
+    positive, negative = bars.shade(100, EXTENT), bars.shade(-50, EXTENT)
     assert (positive.left, positive.right) == (pytest.approx(1 / 3), 1)
     assert (negative.left, negative.right) == (0, pytest.approx(1 / 3))
     assert negative.color != positive.color
@@ -43,7 +43,7 @@ def test_bars_begin_at_zero() -> None:
 
 def test_the_first_rule_that_holds_counts_and_is_never_colour_alone() -> None:
     rules = Shading("rules", rules=(Rule("<", 0, "red"), Rule("≥", 10, "blue"), Rule("<", 5, "green")))
-    shades = [rules.shade(value, SEEN) for value in (-1, 3, 12, 7)]
+    shades = [rules.shade(value, EXTENT) for value in (-1, 3, 12, 7)]
     assert [shade and shade.color for shade in shades] == ["red", "green", "blue", None]
     assert all(shade.bold for shade in shades if shade is not None)
 

@@ -11,33 +11,33 @@ from lamella.ui.tasks import Tasks
 
 @pytest.fixture
 def tasks(qapp) -> Iterator[Tasks]:
-    made = Tasks()
+    queue = Tasks()
     errors: list[Exception] = []
-    made.failed.connect(errors.append)
-    yield made
-    made.shutdown()
+    queue.failed.connect(errors.append)
+    yield queue
+    queue.shutdown()
     assert errors == []
 
 
 @pytest.fixture
 def grid(qtbot, tasks) -> GridView:
-    made = GridView(tasks)
-    qtbot.addWidget(made)
-    made.resize(800, 400)
-    made.show()
-    return made
+    widget = GridView(tasks)
+    qtbot.addWidget(widget)
+    widget.resize(800, 400)
+    widget.show()
+    return widget
 
 
 @pytest.fixture
 def small_window(qtbot, tasks) -> GridView:
     """A grid whose window holds 1,000 rows, so that it has to move soon."""
     model = GridModel(tasks, window=1000)
-    made = GridView(tasks, model=model)
-    model.setParent(made)
-    qtbot.addWidget(made)
-    made.resize(800, 400)
-    made.show()
-    return made
+    widget = GridView(tasks, model=model)
+    model.setParent(widget)
+    qtbot.addWidget(widget)
+    widget.resize(800, 400)
+    widget.show()
+    return widget
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ def painter(grid, settle):
 
 def place_of_point(painter, text: str, width: int) -> int:
     pages = painter._grid.grid_model.pages
-    shown, room = painter.lined_up(text, pages.fraction(0), pages.fraction_digits[0], width)
-    return room - painter.metrics.horizontalAdvance(shown.removeprefix(shown.partition(".")[0]))
+    fitted, room = painter.lined_up(text, pages.fraction(0), pages.fraction_digits[0], width)
+    return room - painter.metrics.horizontalAdvance(fitted.removeprefix(fitted.partition(".")[0]))
 
 
 def test_points_of_floats_stand_below_each_other(painter) -> None:
@@ -44,9 +44,9 @@ def test_a_number_that_would_be_cut_ends_at_the_edge(painter) -> None:
 
 def test_times_show_as_many_digits_as_the_longest(painter) -> None:
     pages = painter._grid.grid_model.pages
-    shown = [painter.lined_up(pages.text(row, 1), pages.fraction(1), 6, 200)[0] for row in range(3)]
-    assert [len(text) for text in shown] == [26, 26, 26]
-    assert shown[1].endswith("00:00:07.500000")
+    texts = [painter.lined_up(pages.text(row, 1), pages.fraction(1), 6, 200)[0] for row in range(3)]
+    assert [len(text) for text in texts] == [26, 26, 26]
+    assert texts[1].endswith("00:00:07.500000")
 
 
 def test_fitted_columns_have_room_for_points_in_line(painter) -> None:

@@ -103,7 +103,7 @@ def test_line_breaks_stay_on_one_line_on_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "display"),
     [
         ("nul\0 bell\a", "nul\\x00 bell\\x07"),
         ("\x1b[31m", "\\x1b[31m"),
@@ -111,10 +111,10 @@ def test_line_breaks_stay_on_one_line_on_screen() -> None:
         ("e\u0301", "e\u0301"),
     ],
 )
-def test_control_characters_are_seen(text, shown) -> None:
-    assert screen_texts(pa.array([text])) == [shown]
+def test_control_characters_are_seen(text, display) -> None:
+    assert screen_texts(pa.array([text])) == [display]
     assert whole_texts(pa.array([text])) == [text]
-    assert is_whole(shown) is (text == shown)
+    assert is_whole(display) is (text == display)
 
 
 def test_times_with_a_zone_are_written_as_iso_has_them() -> None:

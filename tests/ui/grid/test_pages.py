@@ -125,8 +125,8 @@ def test_columns_read_again_do_not_shrink_the_cache(pages, qtbot, monkeypatch) -
     monkeypatch.setattr("lamella.ui.grid.model.MOST_CELLS", 2 * (2 * turns * len(columns) + 10) * PAGE_ROWS)
     shown(pages, FakeRows(2 * turns * PAGE_ROWS))
     for page in range(0, 2 * turns, 2):
-        for last, wanted in ((page, [0]), (page + 1, columns)):
-            pages.want(page * PAGE_ROWS, last * PAGE_ROWS, wanted, downwards=False)
+        for last, expected in ((page, [0]), (page + 1, columns)):
+            pages.want(page * PAGE_ROWS, last * PAGE_ROWS, expected, downwards=False)
             qtbot.waitUntil(lambda: pages.settled)
     assert [page for page in range(2 * turns) if pages.column(page, 4) is None] == []
 

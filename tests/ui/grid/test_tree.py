@@ -88,10 +88,10 @@ def test_groups_by_one_key_open_into_rows_found_by_its_value() -> None:
         query.pipeline.steps, lambda steps: query.with_steps(steps).read(), answer, Job()
     )
     assert (levels.keys, levels.parents) == (("word",), ())
-    view, asked = View(answer, ScanQuery(sort=(SortKey("word", True),))), []
+    view, requests = View(answer, ScanQuery(sort=(SortKey("word", True),))), []
 
     def find(values: Mapping[str, Any], job: Job) -> View:
-        asked.append(values)
+        requests.append(values)
         condition = col("word").is_null() if values["word"] is None else col("word") == values["word"]
         return View(snapshot_of_rows(ROWS, "t"), ScanQuery(where=condition), job)
 
@@ -102,5 +102,5 @@ def test_groups_by_one_key_open_into_rows_found_by_its_value() -> None:
     assert page.column_names == ["word", "n", "day", "sum", "inside"]
     assert page.column("n").to_pylist() == [1, 1, None]
     assert page.column("day").to_pylist()[:2] == [None, None] and opened.is_open(2) is None
-    assert opened.with_open(opened.opened).num_rows == 3 and len(asked) == 1
+    assert opened.with_open(opened.opened).num_rows == 3 and len(requests) == 1
     assert opened.row_of(opened, 2) == 2 and tree.row_of(opened, 2) == 1

@@ -93,9 +93,9 @@ def popup(qtbot):
     owner.show()
 
     def open_popup(value, type_: pa.DataType | None = None) -> ValuePopup:
-        made = ValuePopup(node(value, type_=type_), owner)
-        made.open_at(QRect(20, 20, 100, 24))
-        return made
+        widget = ValuePopup(node(value, type_=type_), owner)
+        widget.open_at(QRect(20, 20, 100, 24))
+        return widget
 
     return open_popup
 
@@ -138,9 +138,9 @@ def test_paths_are_copied_and_values_asked_for_by_keys(popup, qtbot) -> None:
     opened = popup(STOP)
     qtbot.keyClick(opened.tree, Qt.Key.Key_C, CONTROL | SHIFT)
     assert QGuiApplication.clipboard().text() == "stop.name"
-    with qtbot.waitSignal(opened.copy_requested) as asked:
+    with qtbot.waitSignal(opened.copy_requested) as signal:
         qtbot.keyClick(opened.tree, Qt.Key.Key_C, CONTROL)
-    assert asked.args[0].name == "name" and opened.isVisible()
+    assert signal.args[0].name == "name" and opened.isVisible()
 
 
 @pytest.mark.parametrize(("key", "modifier"), [(Qt.Key.Key_Escape, None), (Qt.Key.Key_Up, "alt")])

@@ -65,15 +65,15 @@ def test_every_row_of_a_huge_view_is_passed_by_scrolling_over_the_windows_edge(s
     grid = small_window
     grid.show_rows(FakeRows(5000))
     bar = grid.verticalScrollBar()
-    seen = set(grid.visible_rows())
+    rows = set(grid.visible_rows())
     for _ in range(1000):
         if grid.visible_rows()[-1] == 4999:
             break
         before = grid.top_row()
         bar.setValue(bar.value() + 8 * grid.row_height)
         assert before < grid.top_row() <= before + 9
-        seen.update(grid.visible_rows())
-    assert seen == set(range(5000))
+        rows.update(grid.visible_rows())
+    assert rows == set(range(5000))
 
 
 def test_moving_the_window_does_not_move_what_is_on_screen(small_window) -> None:
@@ -285,8 +285,8 @@ def test_hidden_columns_between_two_that_are_shown_cost_nothing(grid, settle, mo
     header, looks = grid.column_header, []
     place = header.visualIndexAt
     monkeypatch.setattr(header, "visualIndexAt", lambda x: looks.append(x) or place(x))
-    shown = grid.columns_between(0, grid.viewport().width() - 1)
-    assert shown == list(range(7, 1000 * len(shown), 1000)) and len(shown) > 2
+    columns = grid.columns_between(0, grid.viewport().width() - 1)
+    assert columns == list(range(7, 1000 * len(columns), 1000)) and len(columns) > 2
     assert len(looks) < 50
     grid.go_to(0, grid.place(9007))
     settle(grid)

@@ -35,8 +35,8 @@ def test_links_lead_to_pages_and_headings_that_there_are(pages):
             if picture:
                 broken += [] if (resources.docs() / target).is_file() else [(page.name, target)]
                 continue
-            other = pages.get(name or page.name)
-            known = other is not None and (not anchor or anchor in {s.anchor for s in other.sections})
+            linked = pages.get(name or page.name)
+            known = linked is not None and (not anchor or anchor in {s.anchor for s in linked.sections})
             broken += [] if known else [(page.name, target)]
     assert broken == []
 

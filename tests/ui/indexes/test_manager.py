@@ -29,21 +29,21 @@ def table(tmp_path: Path) -> Iterator[Table]:
             "body": [f"lazy dog {i % 7}" for i in range(500)],
             "tags": [[i] for i in range(500)],
         }
-        made = store.create_table("books", pa.table(rows))
-        made.maintenance.flush()
-        yield made
+        books = store.create_table("books", pa.table(rows))
+        books.maintenance.flush()
+        yield books
 
 
 @pytest.fixture
 def dialog(qtbot, table, tasks) -> IndexesDialog:
-    made = IndexesDialog(table, "books", tasks)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    indexes_dialog = IndexesDialog(table, "books", tasks)
+    qtbot.addWidget(indexes_dialog)
+    indexes_dialog.show()
+    return indexes_dialog
 
 
 @pytest.fixture
-def listed(qtbot, dialog) -> Callable[[int], list[list[str]]]:
+def wait_for_list(qtbot, dialog) -> Callable[[int], list[list[str]]]:
     """The texts of the list, once it has so many rows."""
 
     def listed(count: int) -> list[list[str]]:
@@ -57,12 +57,12 @@ def click(button) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_indexes_are_built_and_used_and_listed(dialog, table, listed) -> None:
-    assert listed(0) == [] and dialog.nothing.isVisible()
+def test_indexes_are_built_and_used_and_listed(dialog, table, wait_for_list) -> None:
+    assert wait_for_list(0) == [] and dialog.nothing.isVisible()
     click(dialog.new)
     dialog.form.column.setCurrentText("n")
     click(dialog.form.build)
-    (line,) = listed(1)
+    (line,) = wait_for_list(1)
     assert line[:3] == ["n", "Sorted", ""] and line[4:] == ["500", "Never", "Ready"] and "B" in line[3]
     click(dialog.new)
     dialog.form.kind.setCurrentIndex(1)
@@ -73,16 +73,16 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, listed) -> None:
     box = next(child for child in dialog.form.weights.children() if child.property("value") is not None)
     box.setValue(2.5)
     click(dialog.form.build)
-    assert listed(2)[1][:3] == ["title × 2.5, body", "Full text", "German"]
+    assert wait_for_list(2)[1][:3] == ["title × 2.5, body", "Full text", "German"]
     assert table.search("fox", limit=1).num_rows == 1 and table.count(col("n") == 3) == 1
     dialog.refresh()
     table.insert([{"n": 9, "title": "x", "body": "y", "tags": []}])
 
 
-def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, table, listed) -> None:
+def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, table, wait_for_list) -> None:
     table.indexes.create("n")
     dialog.refresh()
-    listed(1)
+    wait_for_list(1)
     click(dialog.new)
     form = dialog.form
     form.column.setCurrentText("n")
@@ -95,10 +95,10 @@ def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, tab
     assert not form.isVisible() and dialog.new.isEnabled()
 
 
-def test_drop_asks_and_offers_to_build_it_again(dialog, table, listed, qtbot) -> None:
+def test_drop_asks_and_offers_to_build_it_again(dialog, table, wait_for_list, qtbot) -> None:
     table.indexes.create(["title"], kind="fulltext", weights={"title": 3}, language=None)
     dialog.refresh()
-    listed(1)
+    wait_for_list(1)
     click(dialog.drop)
     box = dialog.findChild(QMessageBox)
     assert "full-text index of title" in box.text() and "built again" in box.informativeText()
@@ -107,11 +107,11 @@ def test_drop_asks_and_offers_to_build_it_again(dialog, table, listed, qtbot) ->
     click(dialog.drop)
     box = dialog.findChildren(QMessageBox)[-1]
     click(next(button for button in box.buttons() if button.text() == "Drop"))
-    listed(0)
+    wait_for_list(0)
     assert not table.indexes
     (again,) = dialog.messages.buttons
     click(again)
-    assert listed(1)[0][:3] == ["title × 3", "Full text", "None: words as written"]
+    assert wait_for_list(1)[0][:3] == ["title × 3", "Full text", "None: words as written"]
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def slow_build():
 
 
 def test_an_index_is_right_when_the_table_changes_while_it_is_built(
-    dialog, table, listed, qtbot, slow_build
+    dialog, table, wait_for_list, qtbot, slow_build
 ) -> None:
     begun, may_go_on = slow_build
     click(dialog.new)
@@ -142,7 +142,7 @@ def test_an_index_is_right_when_the_table_changes_while_it_is_built(
     table.update_where("n = 8", {"$set": {"n": 7}})
     table.delete(where=col("n") == 9)
     may_go_on.set()
-    listed(1)
+    wait_for_list(1)
     assert table.explain(where=col("n") == 7).index == "sorted index on n"
     assert table.count(col("n") == 7) == 4 and table.count(col("n").is_in([8, 9])) == 0
 
@@ -162,7 +162,7 @@ def test_an_index_is_right_when_the_table_changes_while_it_is_built(
     ids=["insert", "update", "rename column", "rename table", "cast", "drop column", "drop table"],
 )
 def test_an_index_ends_right_or_says_why_when_another_window_changes_its_table(
-    dialog, table, listed, qtbot, slow_build, change, column: str, says: str
+    dialog, table, wait_for_list, qtbot, slow_build, change, column: str, says: str
 ) -> None:
     begun, may_go_on = slow_build
     click(dialog.new)
@@ -177,15 +177,15 @@ def test_an_index_ends_right_or_says_why_when_another_window_changes_its_table(
             assert says in dialog.messages.label.text()
             assert not list((store.path / "index").rglob("*.*")), "nothing is left of it"
             return
-        assert listed(1)[0][:2] == [column, "Sorted"]
+        assert wait_for_list(1)[0][:2] == [column, "Sorted"]
         now = store[store.tables[0]]
         value = "7777" if now.schema.field(column).type == pa.string() else 7777
         now.insert({column: [value]})
-        found = now.read(where=col(column) == value)
-        assert found.num_rows in (1, 2) and store.maintenance.verify().problems == ()
+        matches = now.read(where=col(column) == value)
+        assert matches.num_rows in (1, 2) and store.maintenance.verify().problems == ()
 
 
-def test_a_build_that_is_cancelled_leaves_nothing(dialog, table, listed, qtbot, slow_build) -> None:
+def test_a_build_that_is_cancelled_leaves_nothing(dialog, table, wait_for_list, qtbot, slow_build) -> None:
     begun, _ = slow_build
     click(dialog.new)
     click(dialog.form.build)
@@ -195,8 +195,8 @@ def test_a_build_that_is_cancelled_leaves_nothing(dialog, table, listed, qtbot, 
     assert not table.indexes and dialog.new.isEnabled() and not dialog.progress.isVisible()
 
 
-def test_a_table_that_is_dropped_meanwhile_says_so(dialog, table, listed, qtbot) -> None:
-    listed(0)
+def test_a_table_that_is_dropped_meanwhile_says_so(dialog, table, wait_for_list, qtbot) -> None:
+    wait_for_list(0)
     table.store.drop_table("books")
     click(dialog.new)
     click(dialog.form.build)

@@ -20,9 +20,9 @@ SIZES = st.dictionaries(
 )
 
 
-def meet(one: tuple[Point, Point], other: tuple[Point, Point]) -> bool:
-    (x, y), (width, height) = one
-    (left, top), (across, down) = other
+def meet(left_box: tuple[Point, Point], right_box: tuple[Point, Point]) -> bool:
+    (x, y), (width, height) = left_box
+    (left, top), (across, down) = right_box
     return x < left + across and left < x + width and y < top + down and top < y + height
 
 
@@ -35,7 +35,7 @@ def test_no_two_boxes_meet_whatever_points_at_what(data: st.DataObject) -> None:
     places = arrange(sizes, edges)
     assert places.keys() == sizes.keys()
     boxes = [(places[name], sizes[name]) for name in places]
-    assert not any(meet(one, other) for one, other in combinations(boxes, 2))
+    assert not any(meet(a, b) for a, b in combinations(boxes, 2))
     assert min(x for x, _ in places.values()) >= 0 and min(y for _, y in places.values()) >= -1e-6
     assert arrange(dict(reversed(sizes.items())), edges[::-1]) == places
 

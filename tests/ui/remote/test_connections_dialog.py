@@ -129,7 +129,7 @@ def test_the_server_is_asked_with_what_the_fields_say(
     type_into(dialog, "region", "moon")
     dialog.test_button.click()
     qtbot.waitUntil(lambda: "does not answer" in dialog.messages.label.text())
-    assert [one.region for one in requests] == ["", "moon"]
+    assert [request.region for request in requests] == ["", "moon"]
     assert connections["lab"].region == ""
 
 

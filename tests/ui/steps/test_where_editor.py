@@ -79,9 +79,9 @@ def rows_of(editor: WhereEditor) -> list[ConditionRow]:
 
 
 def named(parent: QWidget, kind: type[W], name: str) -> W:
-    found = [w for w in parent.findChildren(kind) if w.accessibleName().startswith(name) and w.isVisible()]
-    assert found, f"no {kind.__name__} called {name!r}"
-    return found[0]
+    widgets = [w for w in parent.findChildren(kind) if w.accessibleName().startswith(name) and w.isVisible()]
+    assert widgets, f"no {kind.__name__} called {name!r}"
+    return widgets[0]
 
 
 def choose_operator(row: ConditionRow, label: str) -> None:
@@ -249,8 +249,8 @@ def test_another_condition_cancels_the_counts_of_the_one_before(
     editor.show_filter((col("dep_delay") > 61) & late)
     counts.restart()
     assert started[0].job.cancelled
-    wanted = [flights.count(col("dep_delay") > 61), flights.count(late)]
-    qtbot.waitUntil(lambda: shown_counts(editor) == [f"{n:,}" for n in wanted])
+    expected = [flights.count(col("dep_delay") > 61), flights.count(late)]
+    qtbot.waitUntil(lambda: shown_counts(editor) == [f"{n:,}" for n in expected])
 
 
 def test_a_condition_that_is_the_whole_filter_is_left_to_the_grid(
@@ -386,12 +386,14 @@ def test_one_more_condition_leaves_the_rows_there_are(qtbot: QtBot, editor: Wher
     qtbot.waitUntil(lambda: rows_of(editor)[-1].isAncestorOf(editor.window().focusWidget()))
     inside = editor.builder.tree.children[1]
     inner = editor.builder.add_condition(inside)
-    shown = sorted(rows_of(editor), key=lambda row: row.mapTo(editor, QPoint()).y())
-    assert [row.condition for row in shown][3:] == [inner, added]
+    visible_rows = sorted(rows_of(editor), key=lambda row: row.mapTo(editor, QPoint()).y())
+    assert [row.condition for row in visible_rows][3:] == [inner, added]
 
 
 def show_page(qtbot: QtBot, editor: WhereEditor, name: str) -> None:
-    button = next(one for one in editor.texts.findChildren(QAbstractButton) if one.text() == name)
+    button = next(
+        candidate for candidate in editor.texts.findChildren(QAbstractButton) if candidate.text() == name
+    )
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
@@ -411,8 +413,8 @@ def test_the_filter_is_shown_as_text_and_follows_what_is_typed_there(
     qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay > 60 and carrier = 'AA'")
     with qtbot.waitSignal(editor.changed):
         rewrite(qtbot, page, "dep_delay<=60 or carrier in ('AA', 'UA')")
-    asked = (col("dep_delay") <= 60) | col("carrier").is_in(["AA", "UA"])
-    assert editor.filter() == asked and editor.step() == Where(asked)
+    condition = (col("dep_delay") <= 60) | col("carrier").is_in(["AA", "UA"])
+    assert editor.filter() == condition and editor.step() == Where(condition)
     assert page.edit.toPlainText() == "dep_delay<=60 or carrier in ('AA', 'UA')"
     assert [row.condition.operator for row in rows_of(editor)] == ["lte", "in"]
     type_value(qtbot, rows_of(editor)[0], "7")
@@ -514,7 +516,7 @@ def test_words_stand_beside_the_builder_where_there_is_room(qtbot: QtBot, editor
 
 
 @pytest.fixture
-def measured(qtbot: QtBot, tmp_path: Path, tasks: Tasks) -> Iterator[tuple[WhereEditor, Table]]:
+def nan_editor(qtbot: QtBot, tmp_path: Path, tasks: Tasks) -> Iterator[tuple[WhereEditor, Table]]:
     """A filter of rows with NaN, counted while it is edited."""
     rows = pa.table({"far": [1.0, NAN, 9.0, None, NAN, 7.0], "n": [1, 2, 3, 4, 5, 6]})
     with Store.open(tmp_path / "measured") as store:
@@ -535,7 +537,7 @@ def notes_of_nan(editor: WhereEditor) -> list[str]:
 
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
-    ("asked", "note"),
+    ("condition", "note"),
     [
         (col("far") > 5, ["2 of these are NaN"]),
         (col("far") != 5, ["2 of these are NaN"]),
@@ -549,29 +551,31 @@ def notes_of_nan(editor: WhereEditor) -> list[str]:
     ],
 )
 def test_nan_that_meets_a_condition_is_said(
-    qtbot: QtBot, measured: tuple[WhereEditor, Table], tasks: Tasks, asked: Filter, note: list[str]
+    qtbot: QtBot, nan_editor: tuple[WhereEditor, Table], tasks: Tasks, condition: Filter, note: list[str]
 ) -> None:
-    editor, _table = measured
-    editor.show_filter(asked)
+    editor, _table = nan_editor
+    editor.show_filter(condition)
     editor.wants_counts.emit()
     qtbot.waitUntil(lambda: not tasks.running and notes_of_nan(editor) == note)
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("every", [True, False])
+@pytest.mark.parametrize("joins_all", [True, False])
 def test_excluding_nan_adds_a_condition(
-    qtbot: QtBot, measured: tuple[WhereEditor, Table], every: bool
+    qtbot: QtBot, nan_editor: tuple[WhereEditor, Table], joins_all: bool
 ) -> None:
-    editor, table = measured
+    editor, table = nan_editor
     far, n = col("far") > 5, col("n") == 1
-    editor.show_filter(far & n if every else far | n)
+    editor.show_filter(far & n if joins_all else far | n)
     editor.wants_counts.emit()
     qtbot.waitUntil(lambda: notes_of_nan(editor) == ["2 of these are NaN"])
-    label = next(one for one in editor.builder.findChildren(QLabel) if "exclude" in one.text())
+    label = next(
+        candidate for candidate in editor.builder.findChildren(QLabel) if "exclude" in candidate.text()
+    )
     with qtbot.waitSignal(editor.changed):
         label.linkActivated.emit("exclude")
     no_nan = col("far") != NAN
-    expected = far & no_nan & n if every else (far & no_nan) | n
+    expected = far & no_nan & n if joins_all else (far & no_nan) | n
     assert editor.filter() == expected
-    assert table.count(editor.filter()) == (0 if every else 3)
+    assert table.count(editor.filter()) == (0 if joins_all else 3)
     qtbot.waitUntil(lambda: notes_of_nan(editor) == [])

@@ -139,19 +139,19 @@ def test_it_follows_the_window_when_that_is_resized(overlay: DropOverlay, text: 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
     path = tmp_path / "budget.docx"
-    with zipfile.ZipFile(path, "w") as made:
-        made.writestr("[Content_Types].xml", "<Types/>")
-        made.writestr("word/document.xml", "<document/>")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", "<document/>")
     return path
 
 
 def test_it_leaves_the_names_of_files_as_they_are(qtbot, overlay: DropOverlay, document: Path) -> None:
     drag(overlay, document).enter(LEFT)
     qtbot.waitUntil(lambda: overlay.title.text() == "budget.docx is a Word document")
-    other = document.with_name("plan.pdf")
-    other.write_bytes(b"%PDF-1.7\n\xff")
+    second = document.with_name("plan.pdf")
+    second.write_bytes(b"%PDF-1.7\n\xff")
     overlay.hide()
-    drag(overlay, document, other).enter(LEFT)
+    drag(overlay, document, second).enter(LEFT)
     qtbot.waitUntil(lambda: overlay.title.text() == "budget.docx and 1 more cannot be opened")
 
 

@@ -8,18 +8,18 @@ from lamella.ui.widgets.message_bar import MessageBar
 
 @pytest.fixture
 def host(qtbot):
-    made = QWidget()
-    qtbot.addWidget(made)
-    made.resize(600, 300)
-    made.show()
-    return made
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    widget.resize(600, 300)
+    widget.show()
+    return widget
 
 
 @pytest.fixture
 def bar(host):
-    made = MessageBar(host)
-    made.float_over(host)
-    return made
+    message_bar = MessageBar(host)
+    message_bar.float_over(host)
+    return message_bar
 
 
 def test_a_floating_message_lies_over_the_bottom_edge(host, bar) -> None:

@@ -15,12 +15,12 @@ from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
 
 @pytest.fixture
 def sidebar(qtbot) -> Iterator[Sidebar]:
-    made = Sidebar()
-    qtbot.addWidget(made)
-    made.show_stores([StoreEntry(Path("/data/sample"), "sample", ("airlines", "flights"))])
-    made.resize(216, 300)
-    made.show()
-    yield made
+    widget = Sidebar()
+    qtbot.addWidget(widget)
+    widget.show_stores([StoreEntry(Path("/data/sample"), "sample", ("airlines", "flights"))])
+    widget.resize(216, 300)
+    widget.show()
+    yield widget
     theme.current().set_mode("system")
 
 
@@ -161,7 +161,7 @@ def test_a_table_says_how_many_rows_it_has(sidebar) -> None:
 
 def items_in_memory() -> int:
     gc.collect()
-    return sum(type(found) is QTreeWidgetItem for found in gc.get_objects())
+    return sum(type(item) is QTreeWidgetItem for item in gc.get_objects())
 
 
 def test_entries_that_are_gone_are_let_go_of(sidebar) -> None:

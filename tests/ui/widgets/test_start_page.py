@@ -18,12 +18,12 @@ from lamella.ui.widgets.start_page import GONE, TRIES, StartPage
 def page(qtbot):
     tasks = Tasks()
     actions = [QAction(text) for text in ("Open files…", "Open a folder…", "Open the sample")]
-    made = StartPage(tasks, actions[:2], actions[2])
-    made.actions_given = actions
-    qtbot.addWidget(made)
-    made.resize(1000, 700)
-    made.show()
-    yield made
+    widget = StartPage(tasks, actions[:2], actions[2])
+    widget.actions_given = actions
+    qtbot.addWidget(widget)
+    widget.resize(1000, 700)
+    widget.show()
+    yield widget
     tasks.shutdown()
     theme.current().set_text_scale(1.0)
 

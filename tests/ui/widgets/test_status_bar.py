@@ -14,10 +14,10 @@ from lamella.ui.widgets.status_bar import StatusBar
 
 @pytest.fixture
 def status(qtbot, tasks) -> StatusBar:
-    made = StatusBar(tasks)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    bar = StatusBar(tasks)
+    qtbot.addWidget(bar)
+    bar.show()
+    return bar
 
 
 @pytest.fixture

@@ -55,17 +55,17 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     tasks = Tasks()
-    made = MainWindow(tasks, memory)
-    made.library.add_store(store)
-    made.store_actions.watch.timer.stop()  # tests say when it looks
-    made.resize(1000, 700)
-    made.show()
-    yield made
+    main_window = MainWindow(tasks, memory)
+    main_window.library.add_store(store)
+    main_window.store_actions.watch.timer.stop()  # tests say when it looks
+    main_window.resize(1000, 700)
+    main_window.show()
+    yield main_window
     tasks.shutdown()
     with patch.object(QMessageBox, "question", return_value=QMessageBox.StandardButton.Discard):
-        made.close()  # edits that a test leaves are dropped, since nobody can answer the question
-    made.deleteLater()
-    QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)
+        main_window.close()  # edits that a test leaves are dropped, since nobody can answer the question
+    main_window.deleteLater()
+    QApplication.sendPostedEvents(main_window, QEvent.Type.DeferredDelete)
     QApplication.processEvents()
     gc.collect()  # in this thread, since widgets that another thread collects can crash
     gc.freeze()  # modules loaded since stay loaded: the next collection skips them
@@ -122,7 +122,7 @@ def locked_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
 
 
 @pytest.fixture
-def shown():
+def cell_text():
     """The text of a cell on screen."""
 
     def text(tab: DatasetTab, row: int, name: str) -> str | None:
@@ -150,7 +150,7 @@ def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
     QTest.keyClick(
         window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     )
-    made = window.consoles.current
-    assert made is not None
-    qtbot.waitUntil(lambda: made.words is not None)
-    return made
+    current = window.consoles.current
+    assert current is not None
+    qtbot.waitUntil(lambda: current.words is not None)
+    return current

@@ -53,7 +53,7 @@ def test_alt_alone_shows_the_menu_bar_and_hides_it(qtbot: QtBot, window: MainWin
 
 def test_the_search_field_opens_the_palette(qtbot: QtBot, window: MainWindow) -> None:
     qtbot.mouseClick(window.action_bar.search, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(CommandPalette)))
+    qtbot.waitUntil(lambda: any(palette.isVisible() for palette in window.findChildren(CommandPalette)))
 
 
 @pytest.mark.slow(after=2)

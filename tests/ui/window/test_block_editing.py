@@ -72,18 +72,18 @@ def history(table) -> list[str]:
 
 
 def test_paste_puts_a_block_at_the_cursor_in_one_commit(
-    window, table_tab, table, go_to, paste, settled, shown
+    window, table_tab, table, go_to, paste, settled, cell_text
 ) -> None:
     go_to(table_tab, 3, "delay")
     paste(table_tab, '1\tXX\t"two\nlines"\r\n2\t\t""\r\n')
     tab = settled()
     assert values(table, (3, 4), "delay", "carrier", "note") == [(1, "XX", "two\nlines"), (2, None, "")]
-    assert table.version == 2 and shown(tab, 4, "delay") == "2"
+    assert table.version == 2 and cell_text(tab, 4, "delay") == "2"
     block = tab.grid.selection.blocks[-1]
     assert (block.num_rows, block.num_cells) == (2, 6)
     assert "paste into delay, carrier, note" in window.commands["undo"].toolTip()
     window.commands["undo"].trigger()
-    assert shown(settled(), 3, "note") == "row 3"
+    assert cell_text(settled(), 3, "note") == "row 3"
 
 
 def test_paste_fills_a_selection_with_one_value_and_repeats_a_block(table_tab, table, select, paste) -> None:
@@ -130,14 +130,14 @@ def test_paste_lists_what_cannot_be_read_and_changes_nothing_until_it_is_left_ou
 ) -> None:
     go_to(table_tab, 10, "delay")
     paste(table_tab, "1\na\n3\n99999999999")
-    made = dialog(table_tab)
-    listed = made.findChild(QTableWidget)
+    paste_dialog = dialog(table_tab)
+    listed = paste_dialog.findChild(QTableWidget)
     rows = [[listed.item(r, c).text() for c in range(3)] for r in range(listed.rowCount())]
     assert rows == [["12", "delay", "a"], ["14", "delay", "99999999999"]]
     assert "is not a number" in listed.item(0, 3).text()
-    assert not made.paste.isEnabled() and table.version == 1
-    QTest.keyClick(made.required[0], Qt.Key.Key_Space)
-    QTest.keyClick(made, Qt.Key.Key_Return)
+    assert not paste_dialog.paste.isEnabled() and table.version == 1
+    QTest.keyClick(paste_dialog.required[0], Qt.Key.Key_Space)
+    QTest.keyClick(paste_dialog, Qt.Key.Key_Return)
     settled()
     before = [(i * 37) % 500 - 50 for i in range(1000)]
     assert [v for (v,) in values(table, range(10, 14), "delay")] == [1, before[11], 3, before[13]]
@@ -152,15 +152,15 @@ def test_esc_in_the_dialog_pastes_nothing(table_tab, table, go_to, paste, dialog
 
 
 def test_rows_behind_the_end_become_new_rows_in_the_same_commit(
-    table_tab, table, go_to, paste, dialog, settled, shown
+    table_tab, table, go_to, paste, dialog, settled, cell_text
 ) -> None:
     go_to(table_tab, 998, "note")
     paste(table_tab, "a\nb\nc\nd")
-    made = dialog(table_tab)
-    assert made.rows.text() == "Add 2 new rows at the end" and made.rows.isChecked()
-    QTest.keyClick(made, Qt.Key.Key_Return)
+    paste_dialog = dialog(table_tab)
+    assert paste_dialog.rows.text() == "Add 2 new rows at the end" and paste_dialog.rows.isChecked()
+    QTest.keyClick(paste_dialog, Qt.Key.Key_Return)
     tab = settled()
-    assert [shown(tab, row, "note") for row in range(998, 1002)] == list("abcd")
+    assert [cell_text(tab, row, "note") for row in range(998, 1002)] == list("abcd")
     assert (table.version, table.count()) == (2, 1002)
     assert values(table, [1000], "delay", "carrier") == [(None, None)]
 
@@ -168,9 +168,9 @@ def test_rows_behind_the_end_become_new_rows_in_the_same_commit(
 def test_new_rows_can_be_left_out(table_tab, table, go_to, paste, dialog, settled) -> None:
     go_to(table_tab, 999, "note")
     paste(table_tab, "a\nb")
-    made = dialog(table_tab)
-    made.rows.click()
-    made.paste.click()
+    paste_dialog = dialog(table_tab)
+    paste_dialog.rows.click()
+    paste_dialog.paste.click()
     settled()
     assert table.count() == 1000 and table.get(999)["note"] == "a"
 
@@ -180,10 +180,10 @@ def test_columns_that_have_no_place_are_left_out_expressly(
 ) -> None:
     go_to(table_tab, 0, "note")
     paste(table_tab, "a\tb\tc")
-    made = dialog(table_tab)
-    assert made.required[0].text().startswith("Leave out 2 columns")
-    made.required[0].click()
-    made.findChild(QDialogButtonBox).accepted.emit()
+    paste_dialog = dialog(table_tab)
+    assert paste_dialog.required[0].text().startswith("Leave out 2 columns")
+    paste_dialog.required[0].click()
+    paste_dialog.findChild(QDialogButtonBox).accepted.emit()
     settled()
     assert table.get(0)["note"] == "a"
 
@@ -306,14 +306,14 @@ def test_ctrl_d_fills_down(table_tab, table, select, go_to, press, settled) -> N
 
 
 def test_delete_clears_to_null_and_leaves_empty_text_apart(
-    window, table_tab, table, select, go_to, press, settled, shown
+    window, table_tab, table, select, go_to, press, settled, cell_text
 ) -> None:
     select(table_tab, 0, 3, "delay", "carrier")
     press(table_tab, Qt.Key.Key_Delete)
     tab = settled()
     assert values(table, range(4), "delay", "carrier") == [(None, None)] * 4
     assert history(table)[0] == "set delay, carrier to NULL"
-    assert shown(tab, 7, "carrier") == "" and shown(tab, 0, "carrier") is None
+    assert cell_text(tab, 7, "carrier") == "" and cell_text(tab, 0, "carrier") is None
 
 
 def test_delete_while_typing_is_a_key_of_the_editor(table_tab, table, go_to, press) -> None:
@@ -344,16 +344,16 @@ def test_a_million_cells_are_cleared_in_columns(window, store, settled, go_to, p
 
 
 def test_ctrl_delete_deletes_the_selected_rows_and_undo_brings_them_back(
-    window, table_tab, table, go_to, press, settled, shown, qtbot
+    window, table_tab, table, go_to, press, settled, cell_text, qtbot
 ) -> None:
     go_to(table_tab, 2, "note")
     table_tab.grid.selection.extend(4, table_tab.grid.selection.current[1])
     press(table_tab, Qt.Key.Key_Delete, CONTROL)
     tab = settled()
-    assert shown(tab, 2, "note") == "row 5" and table.count() == 997
+    assert cell_text(tab, 2, "note") == "row 5" and table.count() == 997
     qtbot.waitUntil(lambda: tab.messages.label.text() == "Delete: 3 rows deleted")
     tab.messages.buttons[0].click()
-    assert shown(settled(), 2, "note") == "row 2"
+    assert cell_text(settled(), 2, "note") == "row 2"
 
 
 def test_many_rows_are_deleted_after_a_question(window, store, settled, go_to, press, qtbot) -> None:
@@ -389,7 +389,9 @@ def test_many_rows_are_duplicated_after_a_question(window, store, settled, go_to
     assert many.count() == 4_000
 
 
-def test_rows_are_inserted_at_the_end_and_selected(table_tab, table, select, press, settled, shown) -> None:
+def test_rows_are_inserted_at_the_end_and_selected(
+    table_tab, table, select, press, settled, cell_text
+) -> None:
     select(table_tab, 2, 3, "note")
     press(table_tab, Qt.Key.Key_Insert, CONTROL | SHIFT)
     tab = settled()
@@ -410,7 +412,7 @@ def test_rows_are_inserted_into_an_empty_table(window, store, settled, press) ->
 
 
 def test_rows_are_duplicated_with_columns_that_are_not_shown(
-    window, table_tab, table, select, press, settled, shown
+    window, table_tab, table, select, press, settled, cell_text
 ) -> None:
     table_tab.set_filter(col("delay") > 400)
     tab = settled()

@@ -45,7 +45,7 @@ def edit(table_tab, go_to, qtbot):
     return edit
 
 
-def test_space_switches_a_truth_in_the_grid(table_tab, table, go_to, settled, shown) -> None:
+def test_space_switches_a_truth_in_the_grid(table_tab, table, go_to, settled, cell_text) -> None:
     for row, expected in ((0, False), (1, True), (2, True)):
         go_to(table_tab, row, "late")
         QTest.keyClick(table_tab.grid, Key.Key_Space)
@@ -55,7 +55,7 @@ def test_space_switches_a_truth_in_the_grid(table_tab, table, go_to, settled, sh
     QTest.keyClick(table_tab.grid, Key.Key_Space)
     QTest.keyClick(table_tab.grid, Key.Key_Space)
     settled()
-    assert shown(table_tab, 2, "late") == "true"
+    assert cell_text(table_tab, 2, "late") == "true"
 
 
 @pytest.mark.slow

@@ -70,17 +70,17 @@ def drag(view, start: QPoint, end: QPoint) -> None:
 @pytest.mark.slow
 def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
     """The chart says so, and cannot be exported before it is exact."""
-    view, seen = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
+    view, states = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
     monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", 100)
 
     def note() -> None:
         if view.data is not None and view.data.spec == BY_DELAY:
-            seen.append((view.data.sampled, view.export.isEnabled(), view.form.remarks.text()))
+            states.append((view.data.sampled, view.export.isEnabled(), view.form.remarks.text()))
 
     view.changed.connect(note)
     exact = chart(BY_DELAY).data
     says = "An estimate from a sample of 1,000 rows; exact figures follow."
-    assert list(dict.fromkeys(seen)) == [(True, False, says), (False, True, "")]
+    assert list(dict.fromkeys(states)) == [(True, False, says), (False, True, "")]
     assert exact.used == 1_000
 
 
@@ -347,8 +347,8 @@ def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
         """Points are less than a pixel apart."""
         QTest.mouseMove(view.canvas.viewport(), QPoint(1, 1))
         QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
-        found = said[-1].partition("\n")[0].removeprefix("delay: ").replace("−", "-") if said else "nan"
-        return abs(float(found) - mark.row["at_x"]) <= 3
+        value = said[-1].partition("\n")[0].removeprefix("delay: ").replace("−", "-") if said else "nan"
+        return abs(float(value) - mark.row["at_x"]) <= 3
 
     qtbot.waitUntil(is_found)
 
@@ -576,7 +576,7 @@ def test_points_at_the_ends_are_drawn_whole_and_their_ticks_named(qtbot, window,
     (panel,) = view.canvas.panels
     (left, right), (low, high) = panel.plot.vb.viewRange()
     assert left < 1 < 4 < right and low < 2 < 400 < high
-    qtbot.waitUntil(lambda: any(one.isVisible() for one in view.legend.findChildren(SizeScale)))
+    qtbot.waitUntil(lambda: any(scale.isVisible() for scale in view.legend.findChildren(SizeScale)))
     assert view.legend.findChildren(SizeScale)[-1].values == [1, 2]  # a number of engines is a whole number
     axis = panel.plot.getAxis("bottom")
     assert axis.boundingRect().left() < panel.plot.vb.boundingRect().left()
@@ -596,7 +596,7 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     (panel,) = view.canvas.panels
     assert view.form.boxes["size"].isVisible() and len(panel.made.marks) == 3
     assert "n: 100" in hover_text(view.data, panel.made.marks[1].row)
-    qtbot.waitUntil(lambda: any(one.isVisible() for one in view.legend.findChildren(SizeScale)))
+    qtbot.waitUntil(lambda: any(scale.isVisible() for scale in view.legend.findChildren(SizeScale)))
     assert view.legend.findChildren(SizeScale)[-1].accessibleName() == "Sizes by n: 5, 20, 100"
     check = view.form.checks["map"]
     assert check.isVisible() and check.isChecked()

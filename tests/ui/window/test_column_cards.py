@@ -30,7 +30,7 @@ CONTROL, SHIFT, ALT = (
 
 
 @pytest.fixture
-def counted(qtbot, settled):
+def wait_for_cards(qtbot, settled):
     """The current tab, once its cards are shown."""
 
     def wait():
@@ -72,8 +72,8 @@ def release(tab, point: QPoint) -> None:
     QTest.mouseRelease(tab.grid.cards, Qt.MouseButton.LeftButton, pos=point)
 
 
-def test_cards_stand_between_header_and_rows(file_tab, counted) -> None:
-    tab = counted()
+def test_cards_stand_between_header_and_rows(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     grid, cards = tab.grid, tab.grid.cards
     header, view = grid.column_header.geometry(), grid.viewport().geometry()
     assert cards.isVisible() and cards.height() == cards.wanted_height >= 64
@@ -89,8 +89,8 @@ def test_cards_stand_between_header_and_rows(file_tab, counted) -> None:
     assert grid.viewport().geometry() == view
 
 
-def test_cards_follow_columns(file_tab, counted, qtbot) -> None:
-    tab = counted()
+def test_cards_follow_columns(file_tab, wait_for_cards, qtbot) -> None:
+    tab = wait_for_cards()
     grid, header = tab.grid, tab.grid.column_header
     header.resizeSection(0, 1500)
     qtbot.waitUntil(lambda: grid.horizontalScrollBar().maximum() > 120)
@@ -103,81 +103,81 @@ def test_cards_follow_columns(file_tab, counted, qtbot) -> None:
     assert grid.cards.column_at(5) == column_of(tab, "note")
 
 
-def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted) -> None:
-    tab = counted()
+def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     face = tab.grid.cards.loader.face("delay")
     assert (face.card.all.rows, face.card.all.min, face.card.all.max, face.card.met) == (1000, -50, 449, None)
     assert face.texts.captions[0] == "−50 – 449"
     assert tab.grid.cards.loader.face("carrier").texts.missing == "25% null"
     tab.set_filter(col("delay") >= 400)
-    tab = counted()
+    tab = wait_for_cards()
     face = tab.grid.cards.loader.face("delay")
     assert (face.card.all.rows, face.card.met.rows, face.texts.captions[0]) == (1000, 100, "400 – 449")
 
 
 @pytest.mark.slow
-def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file_tab, counted) -> None:
+def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file_tab, wait_for_cards) -> None:
     """Computed columns have cards of all rows, too; one that replaces a column has a card of its values."""
     file_tab.set_filter(col("delay") >= 400)
-    counted().add_step(Compute((("hours", col("delay") / 100), ("carrier", col("delay") % 10))))
-    tab = counted()
+    wait_for_cards().add_step(Compute((("hours", col("delay") / 100), ("carrier", col("delay") % 10))))
+    tab = wait_for_cards()
     cards = {name: tab.grid.cards.loader.face(name).card for name in ("delay", "hours", "carrier")}
     assert [(card.all.rows, card.met.rows) for card in cards.values()] == [(1000, 100)] * 3
     assert (cards["hours"].all.min, cards["hours"].met.min, cards["hours"].met.max) == (-0.5, 4.0, 4.49)
     assert (cards["carrier"].met.min, cards["carrier"].met.max) == (0, 9)
     tab.add_step(Compute((("hours", col("delay") / 10),)))
-    assert counted().grid.cards.loader.face("hours").card.met.max == 44.9
+    assert wait_for_cards().grid.cards.loader.face("hours").card.met.max == 44.9
 
 
 @pytest.mark.slow
-def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_tab, counted) -> None:
+def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_tab, wait_for_cards) -> None:
     file_tab.set_filter(col("delay") >= 400)
-    counted().add_step(Compute((("delay", col("delay") * 2),)))
-    card = counted().grid.cards.loader.face("delay").card
+    wait_for_cards().add_step(Compute((("delay", col("delay") * 2),)))
+    card = wait_for_cards().grid.cards.loader.face("delay").card
     assert (card.all.rows, card.all.min, card.all.max, card.met) == (100, 800, 898, None)
 
 
 @pytest.mark.slow
-def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
+def test_the_accent_is_for_filtered_rows(file_tab, wait_for_cards) -> None:
     def colors() -> set[str]:
         image = tab.grid.cards.grab().toImage()
         return {
             image.pixelColor(x, y).name() for x in range(image.width()) for y in range(0, image.height(), 2)
         }
 
-    tab = counted()
+    tab = wait_for_cards()
     tab.grid.setColumnWidth(column_of(tab, "carrier"), 200)
     theme.current().set_mode("light")
     grey = theme.current().color("card").name()
     met = QColor(theme.current().color("card_met"))
     assert grey in colors() and met.name() not in colors()
     tab.set_filter(col("delay") >= 400)
-    tab = counted()
+    tab = wait_for_cards()
     assert met.name() in colors()  # inside the bars of values
 
 
 @pytest.mark.slow
-def test_brushing_bars_filters_a_range_and_again_another(file_tab, counted) -> None:
-    tab = counted()
+def test_brushing_bars_filters_a_range_and_again_another(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
     drag(tab, bar_point(tab, "delay", 4), bar_point(tab, "delay", 2))
     assert tab.grid.cards.note_of(0).startswith(str(bars.edges[1]))
     release(tab, bar_point(tab, "delay", 2))
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.where == col("delay").between(bars.edges[1], bars.edges[4] - 1)
     assert tab.view.num_rows == sum(bars.all[2:5])
     bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
     click(tab, bar_point(tab, "delay", 0))
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.where == (col("delay") <= bars.edges[0] - 1)
     last = len(tab.grid.cards.bars_of(column_of(tab, "delay"))) - 1
     drag(tab, bar_point(tab, "delay", last), bar_point(tab, "delay", last) + QPoint(500, 0))
     release(tab, bar_point(tab, "delay", last))
-    assert str(counted().where).count("gte") == 1
+    assert str(wait_for_cards().where).count("gte") == 1
 
 
-def test_escape_ends_a_brush(file_tab, counted, qtbot) -> None:
-    tab = counted()
+def test_escape_ends_a_brush(file_tab, wait_for_cards, qtbot) -> None:
+    tab = wait_for_cards()
     with qtbot.assertNotEmitted(tab.grid.cards.filter_requested):
         drag(tab, bar_point(tab, "delay", 2), bar_point(tab, "delay", 5))
         QTest.keyClick(tab.grid.cards, Qt.Key.Key_Escape)
@@ -185,38 +185,38 @@ def test_escape_ends_a_brush(file_tab, counted, qtbot) -> None:
     assert tab.grid.cards.note_of(0) == ""
 
 
-def test_a_value_and_what_is_null_filter_by_a_click(file_tab, counted) -> None:
-    tab = counted()
-    assert [one.value for one in tab.grid.cards.card_of(1).top] == ["", "AA", "UA"]
+def test_a_value_and_what_is_null_filter_by_a_click(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
+    assert [value.value for value in tab.grid.cards.card_of(1).top] == ["", "AA", "UA"]
     click(tab, row_point(tab, "carrier", 1))
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.where == (col("carrier") == "AA") and tab.view.num_rows == 250
     tab.set_filter(None)
-    tab = counted()
+    tab = wait_for_cards()
     rect = tab.grid.cards.card_rect(1)
     missing = tab.grid.cards.card_painter.missing_rect(tab.grid.cards.face_of(1), rect.width())
     click(tab, rect.topLeft() + missing.center())
-    assert counted().where == col("carrier").is_null()
+    assert wait_for_cards().where == col("carrier").is_null()
 
 
 @pytest.mark.slow
-def test_control_click_makes_a_list(file_tab, counted) -> None:
-    tab = counted()
+def test_control_click_makes_a_list(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     for place in (1, 0, 2, 0):
         click(tab, row_point(tab, "carrier", place), CONTROL)
     assert tab.where is None
     QTest.keyRelease(tab.grid.cards, Qt.Key.Key_Control)
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.where == col("carrier").is_in(["AA", "UA"])
     tab.set_filter((col("carrier") == "AA") & (col("delay") > 0))
-    tab = counted()
+    tab = wait_for_cards()
     click(tab, row_point(tab, "carrier", 0), CONTROL)
     QTest.keyRelease(tab.grid.cards, Qt.Key.Key_Control)
-    assert counted().where == (col("delay") > 0) & (col("carrier") == "AA")
+    assert wait_for_cards().where == (col("delay") > 0) & (col("carrier") == "AA")
 
 
-def test_the_keyboard_reaches_cards_and_filters(file_tab, counted, go_to) -> None:
-    tab = counted()
+def test_the_keyboard_reaches_cards_and_filters(file_tab, wait_for_cards, go_to) -> None:
+    tab = wait_for_cards()
     go_to(tab, 5, "delay")
     cards = tab.grid.cards
     QTest.keyClick(tab.grid, Qt.Key.Key_Up, ALT)
@@ -231,14 +231,14 @@ def test_the_keyboard_reaches_cards_and_filters(file_tab, counted, go_to) -> Non
     QTest.keyClick(cards, Qt.Key.Key_Down)
     assert "Card of carrier: empty: 250 rows, 25%" in cards.accessibleName()
     QTest.keyClick(cards, Qt.Key.Key_Return)
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.where == (col("carrier") == "")
     QTest.keyClick(cards, Qt.Key.Key_Down, ALT)
     assert tab.grid.hasFocus()
 
 
-def test_a_tip_has_exact_counts(file_tab, counted) -> None:
-    tab = counted()
+def test_a_tip_has_exact_counts(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     cards, bars = tab.grid.cards, tab.grid.cards.bars_of(0)
     tip = cards.tip(0, cards.mark_at(bar_point(tab, "delay", 1)))
     assert tip.splitlines()[0] == f"{bars.edges[0]} – {bars.edges[1] - 1}: {bars.all[1]} rows".replace(
@@ -250,7 +250,7 @@ def test_a_tip_has_exact_counts(file_tab, counted) -> None:
 
 @pytest.mark.slow
 def test_a_sample_comes_first_where_there_are_many_rows(
-    window, file: Path, counted, monkeypatch: pytest.MonkeyPatch
+    window, file: Path, wait_for_cards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (loading, strips):
         monkeypatch.setattr(module, "LARGE_ROWS", 100)
@@ -259,27 +259,27 @@ def test_a_sample_comes_first_where_there_are_many_rows(
     begun: list[bool] = []
     ask = loading.CardLoader._ask
     monkeypatch.setattr(
-        loading.CardLoader, "_ask", lambda self, one: (begun.append(one.sampled), ask(self, one))
+        loading.CardLoader, "_ask", lambda self, request: (begun.append(request.sampled), ask(self, request))
     )
     window.open_paths([file])
-    tab = counted()
+    tab = wait_for_cards()
     assert begun == [True, True, False, True, False, False], "one exact card is begun beside the samples"
     assert tab.grid.cards.loader.face("delay").card.all.rows == 1000
     sampled = core_cards.cached_card(tab.view.snapshot, "delay", sampled=True)
     assert "From a sample of 20 rows" in texts_of(sampled).summary
 
 
-def test_a_card_that_cannot_be_made_says_why(window, file: Path, counted, monkeypatch) -> None:
-    made = loading.card_of
+def test_a_card_that_cannot_be_made_says_why(window, file: Path, wait_for_cards, monkeypatch) -> None:
+    card_of = loading.card_of
 
-    def broken(snapshot, name, *others):
+    def broken(snapshot, name, *arguments):
         if name == "carrier":
             raise LamellaError("carrier cannot be read")
-        return made(snapshot, name, *others)
+        return card_of(snapshot, name, *arguments)
 
     monkeypatch.setattr(loading, "card_of", broken)
     window.open_paths([file])
-    tab = counted()
+    tab = wait_for_cards()
     assert tab.grid.cards.tip(1, None) == "carrier cannot be read."
     assert tab.grid.cards.loader.face("note").card is not None
     tab.grid.cards.grab()
@@ -304,9 +304,9 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
             if job.cancelled:
                 cancelled.append(name)
             job.check()
-        return made(snapshot, name, where, job, sampled)
+        return card_of(snapshot, name, where, job, sampled)
 
-    made = loading.card_of
+    card_of = loading.card_of
     monkeypatch.setattr(loading, "card_of", slow)
     window.open_paths([wide_file])
     tab = settled()
@@ -316,15 +316,15 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
     bar.setValue(bar.maximum() // 2)
     qtbot.waitUntil(lambda: sorted(cancelled) == ["c0", "c1"] and len(begun) == 4)
     names = tab.grid.grid_model.names
-    shown = [names[c] for c in tab.grid.columns_between(0, tab.grid.viewport().width() - 1)]
-    assert begun[2:] == shown[:2]
+    visible = [names[c] for c in tab.grid.columns_between(0, tab.grid.viewport().width() - 1)]
+    assert begun[2:] == visible[:2]
     go_on.set()
     qtbot.waitUntil(lambda: tab.grid.cards.loader.settled)
     assert set(begun[2:]) <= {names[c] for c in tab.grid.visible_columns()}
 
 
 def test_cards_leave_the_machine_to_rows_that_are_read(
-    file_tab, settled, counted, monkeypatch: pytest.MonkeyPatch, qtbot
+    file_tab, settled, wait_for_cards, monkeypatch: pytest.MonkeyPatch, qtbot
 ) -> None:
     begun, card = threading.Event(), loading.card_of
 
@@ -342,14 +342,14 @@ def test_cards_leave_the_machine_to_rows_that_are_read(
     assert not tab.grid.cards.loader.running
     tab.grid.cards.follow_columns()  # and nothing else starts them
     monkeypatch.setattr(loading, "card_of", card)
-    counted()
+    wait_for_cards()
     assert tab.grid.cards.loader.num_exact > 0 and tab.sort == (SortKey("delay"),)
 
 
 def test_cards_go_on_where_rows_could_not_be_read(
-    file_tab, counted, monkeypatch: pytest.MonkeyPatch, qtbot
+    file_tab, wait_for_cards, monkeypatch: pytest.MonkeyPatch, qtbot
 ) -> None:
-    counted()
+    wait_for_cards()
     cards = file_tab.grid.cards
     cards.wait_for_rows()
     assert cards.loader.num_exact == 0
@@ -357,21 +357,23 @@ def test_cards_go_on_where_rows_could_not_be_read(
     qtbot.waitUntil(lambda: cards.loader.num_exact > 0)
 
 
-def test_rows_in_another_order_keep_their_cards(file_tab, counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    tab = counted()
+def test_rows_in_another_order_keep_their_cards(
+    file_tab, wait_for_cards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tab = wait_for_cards()
     before = tab.grid.cards.loader.face("delay")
     monkeypatch.setattr(loading, "card_of", None)
     tab.set_sort([SortKey("delay", True)])
-    assert counted().grid.cards.loader.face("delay") is before
+    assert wait_for_cards().grid.cards.loader.face("delay") is before
 
 
 @pytest.mark.parametrize("columns", [{}, {"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}])
-def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, counted, columns) -> None:
+def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, wait_for_cards, columns) -> None:
     pq.write_table(pa.table(columns), tmp_path / "none.parquet")
     window.open_paths([tmp_path / "none.parquet"])
-    cards = counted().grid.cards
+    cards = wait_for_cards().grid.cards
     cards.grab()
-    QTest.keyClick(counted().grid, Qt.Key.Key_Up, ALT)
+    QTest.keyClick(wait_for_cards().grid, Qt.Key.Key_Up, ALT)
     QTest.keyClick(cards, Qt.Key.Key_Down)
     QTest.keyClick(cards, Qt.Key.Key_Return)
     QTest.mouseClick(cards, Qt.MouseButton.LeftButton, pos=QPoint(20, 30))
@@ -379,8 +381,8 @@ def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, counted, 
 
 
 @pytest.mark.slow
-def test_cards_grow_with_the_text(file_tab, counted) -> None:
-    tab = counted()
+def test_cards_grow_with_the_text(file_tab, wait_for_cards) -> None:
+    tab = wait_for_cards()
     before = tab.grid.cards.height()
     theme.current().set_text_scale(1.5)
     try:
@@ -391,9 +393,9 @@ def test_cards_grow_with_the_text(file_tab, counted) -> None:
         theme.current().set_text_scale(1.0)
 
 
-def test_changed_rows_have_new_cards(window, table_tab, counted, shown) -> None:
-    tab = counted()
+def test_changed_rows_have_new_cards(window, table_tab, wait_for_cards, cell_text) -> None:
+    tab = wait_for_cards()
     assert tab.grid.cards.loader.face("delay").card.all.max == 449
     tab.table.update([{"_id": 1, "delay": 5000}])
     tab.reload()
-    assert counted().grid.cards.loader.face("delay").card.all.max == 5000
+    assert wait_for_cards().grid.cards.loader.face("delay").card.all.max == 5000

@@ -22,7 +22,7 @@ Key = Qt.Key
 
 
 @pytest.fixture
-def picked(qtbot, window):
+def pick_values(qtbot, window):
     """The list of values of the current column, once it has counts."""
 
     def pick(tab) -> ValuePicker:
@@ -42,13 +42,13 @@ def ticks(qtbot, picker: ValuePicker, *texts: str) -> None:
 
 
 def test_values_chosen_at_the_header_become_a_condition(
-    qtbot, window, file_tab, settled, go_to, picked
+    qtbot, window, file_tab, settled, go_to, pick_values
 ) -> None:
     go_to(file_tab, 0, "carrier")
     assert "filter_values" in [
         action.objectName() for action in window.commands.context_menu("column", window).actions()
     ]
-    picker = picked(file_tab)
+    picker = pick_values(file_tab)
     assert [(value.text, value.count) for value in picker.model.values] == [
         ("(empty text)", 250),
         ("AA", 250),
@@ -59,19 +59,19 @@ def test_values_chosen_at_the_header_become_a_condition(
     tab = settled()
     assert tab.where == col("carrier").is_null() | (col("carrier") == "AA")
     assert tab.grid.hasFocus()
-    picker = picked(tab)
+    picker = pick_values(tab)
     assert picker.values == [None, "AA"]
     ticks(qtbot, picker, "NULL", "UA")
     assert settled().where == col("carrier").is_in(["AA", "UA"])
-    ticks(qtbot, picked(tab), "AA", "UA")
+    ticks(qtbot, pick_values(tab), "AA", "UA")
     assert settled().where is None and not tab.line.steps
 
 
-def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to, picked) -> None:
+def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to, pick_values) -> None:
     file_tab.set_filter((col("delay") < 0) & (col("carrier") == "AA") & (col("note") != "row 0"))
     tab = settled()
     go_to(tab, 0, "carrier")
-    picker = picked(tab)
+    picker = pick_values(tab)
     total = sum(value.count for value in picker.model.values)
     assert picker.values == ["AA"] and total == tab.dataset.count(col("delay") < 0) - 1
     ticks(qtbot, picker, "UA")
@@ -80,7 +80,7 @@ def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to
 
 
 @pytest.mark.slow
-def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -> None:
+def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, pick_values) -> None:
     file_tab.steps.edit_filter()
     editor = file_tab.steps.editor
     editor.show_filter((col("delay") < 0) & (col("note") != "row 0"))
@@ -89,20 +89,20 @@ def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -
     file_tab.steps.close_editor()
     tab = settled()
     go_to(tab, 0, "carrier")
-    ticks(qtbot, picked(tab), "UA")
+    ticks(qtbot, pick_values(tab), "UA")
     assert settled().where == (col("delay") < 0) & (col("carrier") == "UA")
     tab.steps.edit_filter()
     assert [child.on for child in tab.steps.editor.builder.tree.children] == [True, False, True]
 
 
 @pytest.mark.slow
-def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to, picked) -> None:
+def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to, pick_values) -> None:
     file_tab.set_filter(col("delay") >= 0)
     settled()
     file_tab.add_step(Compute((("late", col("delay") % 2),)))
     tab = settled()
     go_to(tab, 0, "late")
-    picker = picked(tab)
+    picker = pick_values(tab)
     assert sorted(value.text for value in picker.model.values) == ["0", "1"]
     assert sum(value.count for value in picker.model.values) == tab.dataset.count(col("delay") >= 0)
     ticks(qtbot, picker, "1")
@@ -110,9 +110,9 @@ def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to,
     assert tab.where == (col("late") == 1) and tab.view.num_rows < tab.dataset.count(col("delay") >= 0)
 
 
-def test_escape_changes_nothing(qtbot, file_tab, go_to, picked) -> None:
+def test_escape_changes_nothing(qtbot, file_tab, go_to, pick_values) -> None:
     go_to(file_tab, 0, "carrier")
-    picker = picked(file_tab)
+    picker = pick_values(file_tab)
     picker.model.tick(0)
     with qtbot.waitSignal(picker.closed):
         qtbot.keyClick(picker.find, Key.Key_Escape)
@@ -239,13 +239,15 @@ def test_fields_stand_over_their_columns(qtbot, row, file_tab) -> None:
 
     def aligned() -> bool:
         names = grid.grid_model.names
-        shown = [names[n] for n in grid.columns_between(0, grid.viewport().width() - 1)]
-        for name in shown:
+        visible = [names[n] for n in grid.columns_between(0, grid.viewport().width() - 1)]
+        for name in visible:
             column, field = names.index(name), row.field_of(name).geometry()
             left = header.sectionViewportPosition(column)
             if (field.left(), field.right()) != (left + 2, left + header.sectionSize(column) - 4):
                 return False
-        return {name for name in names if row.field_of(name) and row.field_of(name).isVisible()} >= set(shown)
+        return {name for name in names if row.field_of(name) and row.field_of(name).isVisible()} >= set(
+            visible
+        )
 
     assert aligned()
     header.resizeSection(0, 1500)
@@ -288,9 +290,9 @@ def test_of_ten_thousand_columns_those_on_screen_have_fields(qtbot, window, tmp_
     settled()
 
 
-def test_a_closed_tab_takes_its_list_of_values_along(qtbot, window, file_tab, go_to, picked) -> None:
+def test_a_closed_tab_takes_its_list_of_values_along(qtbot, window, file_tab, go_to, pick_values) -> None:
     go_to(file_tab, 0, "carrier")
-    picker = picked(file_tab)
+    picker = pick_values(file_tab)
     picker.model.tick(0)
     popup = picker.window()
     with qtbot.captureExceptions() as exceptions:

@@ -40,7 +40,7 @@ def rows() -> pa.Table:
 
 
 @pytest.fixture
-def read(settled):
+def column_texts(settled):
     """The texts drawn for a column, once it was read."""
 
     def texts(name: str, rows: int = 4) -> list[str | None]:
@@ -79,7 +79,7 @@ def ask(qtbot, settled):
     return open_form
 
 
-def test_a_number_gets_separators_digits_and_a_unit(file_tab, ask, read, qtbot) -> None:
+def test_a_number_gets_separators_digits_and_a_unit(file_tab, ask, column_texts, qtbot) -> None:
     form = ask(file_tab, "fare")
     pick(form.kind, "Number")
     pick(form.fields["separators"], "1,234.5")
@@ -87,53 +87,53 @@ def test_a_number_gets_separators_digits_and_a_unit(file_tab, ask, read, qtbot) 
     type_in(form.fields["digits"].count, "1")
     type_in(form.fields["prefix"], "USD ")
     qtbot.waitUntil(lambda: file_tab.grid.formats.get("fare", Format()).prefix == "USD ")
-    assert read("fare") == ["USD 1,234.6", "-USD 2.0", None, f"{ROUNDED}USD 0.0"]
+    assert column_texts("fare") == ["USD 1,234.6", "-USD 2.0", None, f"{ROUNDED}USD 0.0"]
     assert [label.text() for label in form.preview.rows[0]] == ["1234.5678", "USD 1,234.6"]
     QTest.mouseClick(form.close_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
-    assert read("fare")[0] == "USD 1,234.6"
+    assert column_texts("fare")[0] == "USD 1,234.6"
 
 
 def test_the_form_opens_by_a_key_and_escape_takes_everything_back(
-    window, file_tab, read, qtbot, go_to
+    window, file_tab, column_texts, qtbot, go_to
 ) -> None:
     go_to(file_tab, 0, "size")
     qtbot.keyClick(file_tab.grid, Qt.Key.Key_1, CONTROL)
     form = file_tab.column_formats.form
     pick(form.kind, "Bytes")
     qtbot.waitUntil(lambda: "size" in file_tab.grid.formats)
-    assert read("size", 3) == ["512 B", "2.0 KiB", "3.0 MiB"]
+    assert column_texts("size", 3) == ["512 B", "2.0 KiB", "3.0 MiB"]
     qtbot.keyClick(form.kind, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
-    assert file_tab.grid.formats == {} and read("size", 2) == ["512", "2,048"]
+    assert file_tab.grid.formats == {} and column_texts("size", 2) == ["512", "2,048"]
 
 
-def test_enter_in_a_field_takes_what_was_chosen(file_tab, ask, read, qtbot) -> None:
+def test_enter_in_a_field_takes_what_was_chosen(file_tab, ask, column_texts, qtbot) -> None:
     form = ask(file_tab, "size")
     pick(form.kind, "Number")
     type_in(form.fields["suffix"], " B")
     qtbot.keyClick(form.fields["suffix"], Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
-    assert read("size", 2) == ["512 B", "2,048 B"]
+    assert column_texts("size", 2) == ["512 B", "2,048 B"]
 
 
-def test_dates_and_zones(file_tab, ask, read, qtbot) -> None:
+def test_dates_and_zones(file_tab, ask, column_texts, qtbot) -> None:
     form = ask(file_tab, "seen")
     pick(form.kind, "Date and time")
     pick(form.fields["date"], "31 Dec 2013")
     pick(form.fields["time"], "14:05")
     pick(form.fields["zone"], "America/New_York")
     qtbot.waitUntil(lambda: file_tab.grid.formats.get("seen", Format()).zone == "America/New_York")
-    assert read("seen", 1) == ["31 Dec 2013 09:05-05:00"]
+    assert column_texts("seen", 1) == ["31 Dec 2013 09:05-05:00"]
     form.plain.click()
-    assert file_tab.grid.formats == {} and read("seen", 1) == ["2013-12-31 14:05:09Z"]
+    assert file_tab.grid.formats == {} and column_texts("seen", 1) == ["2013-12-31 14:05:09Z"]
 
 
-def test_a_zone_that_is_not_known_changes_nothing(file_tab, ask, read) -> None:
+def test_a_zone_that_is_not_known_changes_nothing(file_tab, ask, column_texts) -> None:
     form = ask(file_tab, "seen")
     pick(form.kind, "Date and time")
     form.fields["zone"].setCurrentText("Nowhere/Town")
-    assert read("seen", 1) == ["2013-12-31 14:05:09Z"]
+    assert column_texts("seen", 1) == ["2013-12-31 14:05:09Z"]
     form.done.emit()
 
 
@@ -146,10 +146,10 @@ def tip_of(tab: DatasetTab, row: int, name: str) -> str:
 
 
 def test_what_is_copied_filtered_edited_and_told_is_the_value(
-    window, table_tab, read, settled, go_to
+    window, table_tab, column_texts, settled, go_to
 ) -> None:
     table_tab.grid.set_format("fare", Format("number", digits=0))
-    assert read("fare")[0] == "1235"
+    assert column_texts("fare")[0] == "1235"
     go_to(table_tab, 0, "fare")
     window.commands["copy"].trigger()
     settled()
@@ -171,22 +171,22 @@ def test_copy_as_shown(file_tab, settled) -> None:
     assert QGuiApplication.clipboard().text() == "1,234.6\ta\n-2.0\tb"
 
 
-def test_a_format_stays_through_filters_steps_and_back(file_tab, settled, read) -> None:
+def test_a_format_stays_through_filters_steps_and_back(file_tab, settled, column_texts) -> None:
     file_tab.grid.set_format("fare", Format("percent"))
     file_tab.set_filter(col("name") == "a")
-    assert read("fare", 1) == ["123456.78 %"]
+    assert column_texts("fare", 1) == ["123456.78 %"]
     file_tab.add_step(Select(("name", "fare")))
-    assert read("fare", 1) == ["123456.78 %"]
+    assert column_texts("fare", 1) == ["123456.78 %"]
     file_tab.add_step(Select(("name",)))
     settled()
     file_tab.go_back()
-    assert read("fare", 1) == ["123456.78 %"]
+    assert column_texts("fare", 1) == ["123456.78 %"]
 
 
-def test_rows_that_were_asked_for_in_another_format_are_read_again(file_tab, read) -> None:
+def test_rows_that_were_asked_for_in_another_format_are_read_again(file_tab, column_texts) -> None:
     file_tab.set_filter(col("name") == "a")
     file_tab.grid.set_format("fare", Format("number", digits=1))
-    assert read("fare", 1) == ["1234.6"]
+    assert column_texts("fare", 1) == ["1234.6"]
 
 
 def test_a_column_grows_where_its_format_needs_room(file_tab, settled, qtbot) -> None:

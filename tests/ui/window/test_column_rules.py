@@ -128,7 +128,7 @@ def test_values_that_do_not_fit_the_column_are_refused_as_they_are_typed(ask, qt
 
 
 def test_a_typed_value_that_breaks_a_check_is_marked_in_its_cell(
-    table: Table, table_tab: DatasetTab, qtbot, go_to, settled, shown
+    table: Table, table_tab: DatasetTab, qtbot, go_to, settled, cell_text
 ) -> None:
     table.columns.set_checks("note", unique=True)
     table_tab.reload()

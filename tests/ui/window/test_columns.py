@@ -98,8 +98,8 @@ def test_the_fields_of_the_filter_row_stand_over_what_is_pinned(window, wide_tab
         field = grid.filter_row.field_of(name)
         assert field.isVisible() and field.x() == grid.x_of(column) + 2
         masked = field.mask().boundingRect().translated(field.pos())
-        seen = field.geometry() if masked.isEmpty() else masked
-        assert column in (20, 21) or seen.left() >= grid.pinning.width
+        geometry = field.geometry() if masked.isEmpty() else masked
+        assert column in (20, 21) or geometry.left() >= grid.pinning.width
 
 
 def test_tab_goes_from_the_field_of_a_pinned_column_to_the_next_one(window, wide_tab, qtbot) -> None:

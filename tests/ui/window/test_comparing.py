@@ -22,7 +22,7 @@ from lamella.ui.widgets.sidebar import Entry
 
 
 @pytest.fixture
-def changed(table):
+def changed_table(table):
     """Version 2: two cells and a row changed, a row deleted, one added."""
     cells = pa.table({"_id": [3, 5], "note": ["three", None]})
     table.edit([cells], rows=pa.table({"note": ["new"]}), delete=np.array([4]), message="save edits")
@@ -30,9 +30,9 @@ def changed(table):
 
 
 @pytest.fixture
-def compared(qtbot, window, changed, settled):
+def compared(qtbot, window, changed_table, settled):
     """Versions 1 and 2 of the flights, compared."""
-    window.opening.open_key((str(changed.store.path), changed.name))
+    window.opening.open_key((str(changed_table.store.path), changed_table.name))
     tab = settled()
     tab.comparing.compare_versions(1)
     return settled_view(qtbot, tab)
@@ -116,8 +116,8 @@ def test_columns_that_are_equal_are_left_out(qtbot, compared):
     QTest.keyClick(compared.columns, Qt.Key.Key_Down)
     assert compared.columns.currentText() == "Columns that differ (1)" and compared.column is None
     names = compared.grid.grid_model.names
-    shown = [name for place, name in enumerate(names) if not compared.grid.isColumnHidden(place)]
-    assert shown == ["note"] and compared.rows.num_rows == 1001
+    visible = [name for place, name in enumerate(names) if not compared.grid.isColumnHidden(place)]
+    assert visible == ["note"] and compared.rows.num_rows == 1001
     rows = compared.rows
     QTest.keyClick(compared.columns, Qt.Key.Key_Up)
     assert not any(compared.grid.isColumnHidden(place) for place in range(len(names)))
@@ -130,9 +130,9 @@ def test_what_is_selected_is_copied(qtbot, window, compared):
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "row 4")
 
 
-def test_a_commit_is_compared_at_once(qtbot, window, changed, compared):
+def test_a_commit_is_compared_at_once(qtbot, window, changed_table, compared):
     tab = window.tabs.dataset_tab
-    tab.commits.run(changed, lambda t, job: t.delete(ids=[10], job=job), "Deleting")
+    tab.commits.run(changed_table, lambda t, job: t.delete(ids=[10], job=job), "Deleting")
     qtbot.waitUntil(lambda: compared.kinds[RowChange.REMOVED].text() == "− 2 removed")
 
 
@@ -233,8 +233,8 @@ def test_the_sidebar_leads_to_a_comparison(qtbot, window, table_tab, table):
     assert dialog.other.currentIndex() == -1 and not dialog.compare_button.isEnabled()
 
 
-def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed, settled, go_to):
-    window.opening.open_key((str(changed.store.path), changed.name))
+def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed_table, settled, go_to):
+    window.opening.open_key((str(changed_table.store.path), changed_table.name))
     settled().versions.open_requested.emit(1)
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
     tab = settled()
@@ -256,6 +256,6 @@ def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed, 
     assert settled_view(qtbot, now).comparison.num_rows == 4
     window.tabs.show_tab(tab)
     tab.versions.banner.restore_button.click()
-    qtbot.waitUntil(lambda: changed.version == 3)
-    assert not changed.history.compare(1, 3).num_rows
+    qtbot.waitUntil(lambda: changed_table.version == 3)
+    assert not changed_table.history.compare(1, 3).num_rows
     assert isinstance(settled_view(qtbot, now).grid.grid_model, ComparedModel)

@@ -44,9 +44,9 @@ def written(name: str, table: pa.Table = ROWS, pieces: int = 2) -> str:
     return "\n".join(BY_ID[name].write(Cells("my table", table.schema, pages)))
 
 
-def same(found: object, expected: object) -> bool:
+def same(actual: object, expected: object) -> bool:
     nan = isinstance(expected, float) and math.isnan(expected)
-    return math.isnan(found) if nan else found == expected  # type: ignore[arg-type]
+    return math.isnan(actual) if nan else actual == expected  # type: ignore[arg-type]
 
 
 def test_csv_reads_back_with_null_and_empty_apart() -> None:
@@ -75,8 +75,8 @@ def test_markdown_keeps_each_row_on_a_line() -> None:
 def test_python_reads_back() -> None:
     rows = eval(written("python"))
     expected = ROWS.to_pylist()
-    for found, row in zip(rows, expected, strict=True):
-        assert all(same(found[name], row[name]) for name in row)
+    for actual, row in zip(rows, expected, strict=True):
+        assert all(same(actual[name], row[name]) for name in row)
     assert eval(written("python", ROWS.select(["n"]))) == [1, None, -3]
 
 
@@ -87,12 +87,14 @@ def test_sql_reads_back() -> None:
     with duckdb.connect() as own:
         own.execute(f'CREATE TABLE "my table" ({kinds}, zoned TIMESTAMPTZ, blob BLOB, list VARCHAR)')
         own.execute(written("sql_insert"))
-        found = own.sql('SELECT * EXCLUDE (zoned, list) FROM "my table"').fetchall()
+        rows = own.sql('SELECT * EXCLUDE (zoned, list) FROM "my table"').fetchall()
         zoned = own.sql('SELECT epoch_us(zoned) FROM "my table"').fetchall()
         values = own.sql(f"SELECT count(*) FROM ({written('sql_values')})").fetchall()
     expected = [tuple(row.values()) for row in ROWS.drop_columns(["zoned", "list"]).to_pylist()]
-    for row, wanted in zip(found, expected, strict=True):
-        assert all(same(value, other) for value, other in zip(row, wanted, strict=True))
+    for row, expected_row in zip(rows, expected, strict=True):
+        assert all(
+            same(value, expected_value) for value, expected_value in zip(row, expected_row, strict=True)
+        )
     assert {at for (at,) in zoned} == {int(dt.datetime(2020, 7, 1, tzinfo=dt.UTC).timestamp() * 1e6)}
     assert values == [(3,)]
 
@@ -118,8 +120,8 @@ def test_any_text_survives(texts) -> None:
     table = pa.table({"text": pa.array(texts, pa.string()), "n": range(len(texts))})
     assert [row["text"] for row in json.loads(written("json", table))] == texts
     assert [row["text"] for row in eval(written("python", table))] == texts
-    read = list(csv.reader(io.StringIO(written("csv", table), newline="")))[1:]
-    assert [row[0] for row in read] == texts
+    lines = list(csv.reader(io.StringIO(written("csv", table), newline="")))[1:]
+    assert [row[0] for row in lines] == texts
     with duckdb.connect() as own:
         assert [row[0] for row in own.sql(written("sql_values", table)).fetchall()] == texts
 

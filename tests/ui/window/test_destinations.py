@@ -99,7 +99,7 @@ def test_names_of_columns_may_be_alike_empty_or_long(window, tmp_path, settled, 
 
 def palette_of(window) -> CommandPalette:
     window.commands["palette"].trigger()
-    return next(made for made in window.findChildren(CommandPalette) if made.isVisible())
+    return next(palette for palette in window.findChildren(CommandPalette) if palette.isVisible())
 
 
 def test_the_palette_finds_a_column(window, file_tab, qtbot) -> None:
@@ -129,12 +129,12 @@ def test_the_palette_finds_a_view(window, table, table_tab, settled, qtbot) -> N
 
 
 def test_the_palette_finds_open_tabs_and_recent_files(window, file, file_tab, settled, memory, qtbot) -> None:
-    other = QWidget()
-    window.tabs.add(other, "Benchmark of mine", "benchmark", "")
+    widget = QWidget()
+    window.tabs.add(widget, "Benchmark of mine", "benchmark", "")
     choose(qtbot, palette_of(window), "flights")
     assert window.tabs.current is file_tab
     choose(qtbot, palette_of(window), "of mine")
-    assert window.tabs.current is other
+    assert window.tabs.current is widget
     window.tabs.close_at(0)
     window.tabs.close_at(0)
     palette = palette_of(window)

@@ -46,9 +46,9 @@ class Target:
 
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch) -> Target:
-    made = Target()
-    monkeypatch.setattr(QDrag, "exec", lambda drag, _actions: made.take(drag))
-    return made
+    drop_target = Target()
+    monkeypatch.setattr(QDrag, "exec", lambda drag, _actions: drop_target.take(drag))
+    return drop_target
 
 
 @pytest.fixture

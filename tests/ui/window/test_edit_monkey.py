@@ -225,12 +225,12 @@ def check_rows(tab: DatasetTab, table: Table) -> None:
         assert len(ids) == table.count()
 
 
-def same(one: pa.Table, other: pa.Table) -> bool:
+def same(left: pa.Table, right: pa.Table) -> bool:
     return (
-        one.schema.equals(other.schema)
-        and one.num_rows == other.num_rows
+        left.schema.equals(right.schema)
+        and left.num_rows == right.num_rows
         and not any(
-            differs(in_one(a), in_one(b)).any() for a, b in zip(one.columns, other.columns, strict=True)
+            differs(in_one(a), in_one(b)).any() for a, b in zip(left.columns, right.columns, strict=True)
         )
     )
 
@@ -240,10 +240,10 @@ def edit_monkey(qtbot, confined: None, window: MainWindow, store: Store, monkeyp
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Discard)
     table = store.create_table("values", table_of(ROWS))
     window.library.refresh()
-    made = EditMonkey(window, store, table, SEED)
-    made.open()
-    qtbot.waitUntil(lambda: made.tab is not None and made.tab.content is not None)
-    yield made
+    monkey = EditMonkey(window, store, table, SEED)
+    monkey.open()
+    qtbot.waitUntil(lambda: monkey.tab is not None and monkey.tab.content is not None)
+    yield monkey
     for tab in window.tabs.dataset_tabs:
         tab.review.discard()
 

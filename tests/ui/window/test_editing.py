@@ -21,11 +21,13 @@ def type_into(tab, text: str, end: Qt.Key = Qt.Key.Key_Return) -> None:
     QTest.keyClick(tab.editing.editor, end)
 
 
-def test_typing_a_value_commits_it_and_moves_down(table_tab, table, go_to, settled, shown, window) -> None:
+def test_typing_a_value_commits_it_and_moves_down(
+    table_tab, table, go_to, settled, cell_text, window
+) -> None:
     go_to(table_tab, 3, "delay")
     type_into(table_tab, "777")
     tab = settled()
-    assert shown(tab, 3, "delay") == "777"
+    assert cell_text(tab, 3, "delay") == "777"
     assert tab.grid.selection.current[0] == 4
     assert table.get(3)["delay"] == 777
     assert "delay" in window.commands["undo"].toolTip()
@@ -49,16 +51,16 @@ def test_several_edits_in_a_row_all_arrive(table_tab, table, go_to, settled) -> 
     assert [table.get(i)["delay"] for i in range(4)] == [101, 102, 103, 104]
 
 
-def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settled, shown) -> None:
+def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settled, cell_text) -> None:
     go_to(table_tab, 0, "note")
     type_into(table_tab, "changed")
     tab = settled()
     tab.messages.buttons[0].click()
-    assert shown(settled(), 0, "note") == "row 0"
+    assert cell_text(settled(), 0, "note") == "row 0"
     window.commands["redo"].trigger()
-    assert shown(settled(), 0, "note") == "changed"
+    assert cell_text(settled(), 0, "note") == "changed"
     window.commands["undo"].trigger()
-    assert shown(settled(), 0, "note") == "row 0"
+    assert cell_text(settled(), 0, "note") == "row 0"
     assert not window.commands["undo"].isEnabled()
 
 
@@ -118,37 +120,39 @@ def test_a_commit_that_fails_keeps_what_was_typed(table_tab, table, go_to, qtbot
     assert cell not in table_tab.grid.marks
 
 
-def test_the_selection_is_set_to_null_in_one_commit(window, table_tab, table, go_to, settled, shown) -> None:
+def test_the_selection_is_set_to_null_in_one_commit(
+    window, table_tab, table, go_to, settled, cell_text
+) -> None:
     go_to(table_tab, 0, "delay")
     QTest.keyClick(table_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClick(table_tab.grid, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     window.commands["set_null"].trigger()
     tab = settled()
-    assert [shown(tab, row, name) for row in (0, 1) for name in ("delay", "carrier")] == [None] * 4
+    assert [cell_text(tab, row, name) for row in (0, 1) for name in ("delay", "carrier")] == [None] * 4
     assert table.version == 2
 
 
 def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
-    table_tab, table, go_to, settled, shown
+    table_tab, table, go_to, settled, cell_text
 ) -> None:
     table_tab.set_filter(col("carrier") == "UA")
     settled()
     table_tab.toggle_sort(table_tab.grid.grid_model.names.index("delay"), add=False)
     tab = settled()
-    note = shown(tab, 2, "note")
+    note = cell_text(tab, 2, "note")
     go_to(tab, 2, "note")
     type_into(tab, "mine")
     tab = settled()
-    assert shown(tab, 2, "note") == "mine"
+    assert cell_text(tab, 2, "note") == "mine"
     assert table.get(int(note.split()[1]))["note"] == "mine"
 
 
 def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
-    window, locked_tab, store, go_to, settled, qtbot, shown
+    window, locked_tab, store, go_to, settled, qtbot, cell_text
 ) -> None:
     locked_tab.set_filter(col("delay") > 300)
     tab = settled()
-    note = shown(tab, 4, "note")
+    note = cell_text(tab, 4, "note")
     go_to(tab, 4, "note")
     QTest.keyClicks(tab.grid, "n")
     assert tab.editing.editor is None and "read-only" in tab.messages.label.text()
@@ -163,7 +167,7 @@ def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
     QTest.keyClicks(new.editing.editor, "ew")
     QTest.keyClick(new.editing.editor, Qt.Key.Key_Return)
     new = settled()
-    assert shown(new, 4, "note") == "new"
+    assert cell_text(new, 4, "note") == "new"
     assert new.table.get(int(note.split()[1]))["note"] == "new"
 
 
@@ -211,16 +215,16 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
 def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
     go_on = threading.Event()
     window.tasks.write(lambda job: go_on.wait(60), text="Importing trips")
-    asked: list[str] = []
+    questions: list[str] = []
 
     def answer() -> None:
         box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox))
-        asked.append(box.text())
+        questions.append(box.text())
         box.button(QMessageBox.StandardButton.Cancel).click()
 
     QTimer.singleShot(0, answer)
     assert not window.close()
-    assert "Importing trips" in asked[0] and window.isVisible()
+    assert "Importing trips" in questions[0] and window.isVisible()
     go_on.set()
     qtbot.waitUntil(lambda: not window.tasks.running)
 
@@ -259,11 +263,11 @@ def test_closing_saves_the_geometry(window, memory) -> None:
     assert memory.geometry
 
 
-def test_a_float_is_edited_in_full(window, store, settled, go_to, qtbot, shown) -> None:
+def test_a_float_is_edited_in_full(window, store, settled, go_to, qtbot, cell_text) -> None:
     table = store.create_table("speeds", {"speed": [10.357019999999999]})
     window.opening.open_key((str(store.path), table.name))
     tab = settled()
-    assert shown(tab, 0, "speed") == "≈10.35702"
+    assert cell_text(tab, 0, "speed") == "≈10.35702"
     go_to(tab, 0, "speed")
     QTest.keyClick(tab.grid, Qt.Key.Key_F2)
     qtbot.waitUntil(lambda: tab.editing.editor is not None)

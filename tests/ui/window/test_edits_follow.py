@@ -132,7 +132,7 @@ def test_marks_follow_their_row(sorted_tab, table, go_to, settled, hold_writes, 
 
 
 def test_stop_takes_a_waiting_edit_off_the_screen_and_says_so(
-    window, table_tab, table, go_to, settled, hold_writes, qtbot, shown
+    window, table_tab, table, go_to, settled, hold_writes, qtbot, cell_text
 ) -> None:
     go_to(table_tab, 7, "note")
     type_into(table_tab, "never stored")
@@ -143,10 +143,10 @@ def test_stop_takes_a_waiting_edit_off_the_screen_and_says_so(
     qtbot.waitUntil(lambda: "never stored" in table_tab.messages.label.text())
     assert not table_tab.grid.marks
     tab = settled()
-    assert shown(tab, 7, "note") == "row 7" and table.version == 1
+    assert cell_text(tab, 7, "note") == "row 7" and table.version == 1
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: table.version == 2)
-    assert shown(settled(), 7, "note") == "never stored"
+    assert cell_text(settled(), 7, "note") == "never stored"
 
 
 def test_an_edit_that_fails_after_its_tab_was_closed_is_told_by_the_window(

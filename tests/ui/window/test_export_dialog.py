@@ -38,7 +38,7 @@ def settle(qtbot: QtBot, dialog: ExportDialog) -> ExportDialog:
 
 
 @pytest.fixture
-def opened(qtbot: QtBot, window: MainWindow, table_tab: DatasetTab) -> Iterator[Open]:
+def open_export(qtbot: QtBot, window: MainWindow, table_tab: DatasetTab) -> Iterator[Open]:
     dialogs: list[ExportDialog] = []
 
     def show() -> ExportDialog:
@@ -73,11 +73,11 @@ def written(qtbot: QtBot, dialog: ExportDialog, path: Path) -> Path:
 
 
 def test_what_is_shown_is_written_with_the_options_that_are_chosen(
-    qtbot: QtBot, opened: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
+    qtbot: QtBot, open_export: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
 ) -> None:
     table_tab.set_filter(col("delay") > 440)
     settled()
-    dialog = opened()
+    dialog = open_export()
     assert dialog.rows_box.count() == 3
     choose(dialog, delimiter=";", quoting="needed", header=False)
     settle(qtbot, dialog)
@@ -93,11 +93,11 @@ def test_what_is_shown_is_written_with_the_options_that_are_chosen(
 
 
 def test_everything_is_offered_beside_what_is_shown(
-    qtbot: QtBot, opened: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
+    qtbot: QtBot, open_export: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
 ) -> None:
     table_tab.apply(Line.of((Where(col("delay") > 60), Group(("carrier",), (("n", agg.count()),)))))
     settled()
-    dialog = opened()
+    dialog = open_export()
     assert [dialog.rows_box.itemText(place).partition(":")[0] for place in (0, 1)] == [
         "What is shown",
         "Everything",
@@ -110,16 +110,16 @@ def test_everything_is_offered_beside_what_is_shown(
     assert (len(actual), actual.column_names) == (1000, ["delay", "carrier", "note"])
 
 
-def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:
-    assert opened().rows_box.count() == 2, "and the history"
+def test_without_steps_what_is_shown_is_everything(open_export: Open) -> None:
+    assert open_export().rows_box.count() == 2, "and the history"
 
 
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
 def test_every_format_has_a_preview_its_losses_and_its_options(
-    qtbot: QtBot, opened: Open, known: Any
+    qtbot: QtBot, open_export: Open, known: Any
 ) -> None:
-    dialog = opened()
+    dialog = open_export()
     dialog.choose_format(known.id)
     settle(qtbot, dialog)
     assert dialog.path.suffix == known.suffixes[0]
@@ -133,8 +133,8 @@ def test_every_format_has_a_preview_its_losses_and_its_options(
     assert dialog.options.values() == {}
 
 
-def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, opened: Open) -> None:
-    dialog = opened()
+def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, open_export: Open) -> None:
+    dialog = open_export()
     dialog.path_edit.clear()
     qtbot.keyClicks(dialog.path_edit, "/tmp/some.xlsx")
     assert dialog.format.id == "excel"
@@ -146,8 +146,8 @@ def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, opened: Open) -
 
 
 @pytest.mark.slow
-def test_options_that_do_not_fit_are_said_at_once(qtbot: QtBot, opened: Open) -> None:
-    dialog = opened()
+def test_options_that_do_not_fit_are_said_at_once(qtbot: QtBot, open_export: Open) -> None:
+    dialog = open_export()
     choose(dialog, delimiter="ab")
     settle(qtbot, dialog)
     assert "delimiter cannot be 'ab'" in dialog.message.label.text()
@@ -160,11 +160,11 @@ def test_options_that_do_not_fit_are_said_at_once(qtbot: QtBot, opened: Open) ->
 
 
 def test_a_file_that_is_there_is_replaced_only_when_that_is_wanted(
-    qtbot: QtBot, opened: Open, tmp_path: Path
+    qtbot: QtBot, open_export: Open, tmp_path: Path
 ) -> None:
     path = tmp_path / "out.csv"
     path.write_text("mine")
-    dialog = opened()
+    dialog = open_export()
     dialog.path_edit.setText(str(path))
     dialog.start()
     assert dialog.message.label.text() == "out.csv already exists"
@@ -175,9 +175,9 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_wanted(
 
 
 def test_a_table_is_added_to_a_database_without_a_question(
-    qtbot: QtBot, opened: Open, tmp_path: Path
+    qtbot: QtBot, open_export: Open, tmp_path: Path
 ) -> None:
-    dialog = opened()
+    dialog = open_export()
     dialog.choose_format("sqlite")
     settle(qtbot, dialog)
     choose(dialog, indexes=["carrier"])
@@ -191,8 +191,8 @@ def test_a_table_is_added_to_a_database_without_a_question(
     assert names == {"flights", "flights by carrier", "more"}
 
 
-def test_an_export_that_fails_says_why(qtbot: QtBot, opened: Open, tmp_path: Path) -> None:
-    dialog = opened()
+def test_an_export_that_fails_says_why(qtbot: QtBot, open_export: Open, tmp_path: Path) -> None:
+    dialog = open_export()
     dialog.path_edit.setText(str(tmp_path / "nowhere" / "out.csv"))
     dialog.start()
     qtbot.waitUntil(lambda: "There is no folder" in dialog.message.label.text())
@@ -202,9 +202,9 @@ def test_an_export_that_fails_says_why(qtbot: QtBot, opened: Open, tmp_path: Pat
 
 @pytest.mark.slow
 def test_what_was_chosen_is_proposed_the_next_time(
-    qtbot: QtBot, opened: Open, window: MainWindow, tmp_path: Path
+    qtbot: QtBot, open_export: Open, window: MainWindow, tmp_path: Path
 ) -> None:
-    dialog = opened()
+    dialog = open_export()
     choose(dialog, delimiter=";", decimal_sign=",", encoding="utf-8-bom", null="NULL")
     written(qtbot, dialog, tmp_path / "first.csv")
     dialog.choose_format("excel")
@@ -212,7 +212,7 @@ def test_what_was_chosen_is_proposed_the_next_time(
     choose(dialog, too_many_rows="split", sheet="mine")
     written(qtbot, dialog, tmp_path / "first.xlsx")
     dialog.close()
-    again = opened()
+    again = open_export()
     assert again.format.id == "excel"
     assert again.path.parent == tmp_path
     assert again.options.values() == {"too_many_rows": "split"}
@@ -296,8 +296,8 @@ def test_no_export_replaces_the_file_that_is_shown(
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
     assert "is the file that is shown" in dialog.message.label.text() and not dialog.message.buttons
     assert file.read_bytes() == before
-    made = written(qtbot, dialog, file.with_name("flights export.parquet"))
-    assert pq.read_table(made).num_rows == settled().view.num_rows < 1000
+    target = written(qtbot, dialog, file.with_name("flights export.parquet"))
+    assert pq.read_table(target).num_rows == settled().view.num_rows < 1000
 
 
 def test_an_export_is_stopped_by_its_button(qtbot: QtBot, slow: tuple[ExportDialog, threading.Event]) -> None:
@@ -325,9 +325,9 @@ def test_closing_the_dialog_stops_the_export(
 
 @pytest.mark.slow
 def test_a_delta_table_gets_a_version_and_is_never_replaced(
-    qtbot: QtBot, opened: Open, tmp_path: Path
+    qtbot: QtBot, open_export: Open, tmp_path: Path
 ) -> None:
-    dialog = opened()
+    dialog = open_export()
     dialog.choose_format("delta")
     path = written(qtbot, settle(qtbot, dialog), tmp_path / "t.delta")
     before = open_dataset(path).num_rows
@@ -342,12 +342,12 @@ def test_a_delta_table_gets_a_version_and_is_never_replaced(
 
 @pytest.mark.slow
 def test_the_history_of_a_table_is_published(
-    qtbot: QtBot, opened: Open, table_tab: DatasetTab, tmp_path: Path
+    qtbot: QtBot, open_export: Open, table_tab: DatasetTab, tmp_path: Path
 ) -> None:
     """The whole history becomes versions of a Delta table, whatever is shown; later only new versions."""
     table = table_tab.table
     assert table is not None
-    dialog = opened()
+    dialog = open_export()
     dialog.rows_box.setCurrentIndex(dialog.rows_box.count() - 1)
     settle(qtbot, dialog)
     assert dialog.rows_box.currentText().startswith("The history")
@@ -355,9 +355,9 @@ def test_the_history_of_a_table_is_published(
     assert not {"history", "mode"} & dialog.options.fields.keys()
     dialog.path_edit.setText(str(tmp_path / "t.delta"))
     for expected in (len(table.history.commits()), 1):
-        with qtbot.waitSignal(dialog.exported) as done:
+        with qtbot.waitSignal(dialog.exported) as signal:
             dialog.start()
-        assert done.args[0].versions == expected
+        assert signal.args[0].versions == expected
         assert "version" in dialog.status.text()
         qtbot.waitUntil(lambda: dialog.is_settled)
         table.insert([{"n": 1}])

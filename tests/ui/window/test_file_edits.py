@@ -37,7 +37,7 @@ def tab(window, trips: Path, settled):
 
 
 @pytest.fixture
-def counted(qtbot) -> Callable[[DatasetTab, int], None]:
+def wait_for_edits(qtbot) -> Callable[[DatasetTab, int], None]:
     def wait(tab: DatasetTab, count: int) -> None:
         qtbot.waitUntil(lambda: tab.review.count == count and not tab.tasks.writing)
 
@@ -45,7 +45,7 @@ def counted(qtbot) -> Callable[[DatasetTab, int], None]:
 
 
 @pytest.fixture
-def saved(window, settled, qtbot):
+def save_edits(window, settled, qtbot):
     def save(tab: DatasetTab) -> DatasetTab:
         window.commands["save_view"].trigger()
         qtbot.waitUntil(lambda: not tab.review.is_saving and tab.review.count == 0)
@@ -65,42 +65,42 @@ def mark(tab: DatasetTab, row: int, name: str) -> str | None:
 
 
 def test_cells_are_typed_marked_and_saved_and_other_bytes_stay(
-    window, tab, trips, go_to, counted, saved, shown, qtbot
+    window, tab, trips, go_to, wait_for_edits, save_edits, cell_text, qtbot
 ) -> None:
     go_to(tab, 3, "fare")
     enter(tab, "7.1")
     go_to(tab, 4, "note")
     enter(tab, 'a "b"; c')
-    counted(tab, 2)
+    wait_for_edits(tab, 2)
     assert mark(tab, 3, "fare") == "7.1"
     assert tab.review.strip.label.text() == "Edits of the file: 2 cells changed, not saved yet"
     assert trips.read_bytes() == TRIPS
-    tab = saved(tab)
+    tab = save_edits(tab)
     expected = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10').replace(b'"trip 4"', b'"a ""b""; c"')
     assert trips.read_bytes() == expected
     said = "Saved in trips.csv: 2 cells changed"
     qtbot.waitUntil(lambda: tab.messages.isVisible() and tab.messages.label.text() == said)
-    assert shown(tab, 4, "note") == 'a "b"; c' and not tab.grid.marks
+    assert cell_text(tab, 4, "note") == 'a "b"; c' and not tab.grid.marks
     assert tab.review.strip.isHidden()
 
 
-def test_ctrl_s_saves_from_the_grid(tab, trips, go_to, counted, qtbot) -> None:
+def test_ctrl_s_saves_from_the_grid(tab, trips, go_to, wait_for_edits, qtbot) -> None:
     go_to(tab, 0, "id")
     enter(tab, "77")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     qtbot.keyClick(tab.grid, Qt.Key.Key_S, CONTROL)
     qtbot.waitUntil(lambda: trips.read_bytes().startswith(b"id;note;fare\r\n77;"))
     qtbot.waitUntil(lambda: not tab.review.is_saving)
 
 
 def test_what_is_shown_says_whether_it_is_a_file_or_a_table(
-    window, tab, table, trips, go_to, counted, settled
+    window, tab, table, trips, go_to, wait_for_edits, settled
 ) -> None:
     place = window.tabs.tabs.indexOf(tab)
     assert window.status.standing.text() == "File"
     go_to(tab, 0, "id")
     enter(tab, "77")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     assert window.status.standing.text() == "File, 1 unsaved"
     assert window.tabs.tabs.tabText(place) == "trips.csv •"
     assert window.tabs.tabs.tabToolTip(place).endswith("1 cell changed, not saved yet")
@@ -171,36 +171,36 @@ def test_a_click_elsewhere_says_what_does_not_fit(window, tab, go_to, qtbot) -> 
 
 
 def test_blocks_rows_and_fills_are_staged_and_taken_back(
-    window, tab, trips, go_to, counted, saved, qtbot
+    window, tab, trips, go_to, wait_for_edits, save_edits, qtbot
 ) -> None:
     QGuiApplication.clipboard().setText("1.25\n2.25\nx")
     go_to(tab, 0, "note")
     tab.grid.selection.extend(2, tab.grid.selection.current[1])
     window.commands["paste"].trigger()
-    counted(tab, 3)
+    wait_for_edits(tab, 3)
     window.commands["undo"].trigger()
-    counted(tab, 0)
+    wait_for_edits(tab, 0)
     window.commands["redo"].trigger()
-    counted(tab, 3)
+    wait_for_edits(tab, 3)
     assert [mark(tab, row, "note") for row in range(3)] == ["1.25", "2.25", "x"]
     go_to(tab, 10, "fare")
     tab.grid.selection.extend(12, tab.grid.selection.current[1])
     window.commands["fill_down"].trigger()
-    counted(tab, 5)
+    wait_for_edits(tab, 5)
     go_to(tab, 20, "note")
     window.commands["set_null"].trigger()
-    counted(tab, 6)
+    wait_for_edits(tab, 6)
     go_to(tab, 2, "note")
     window.commands["duplicate_rows"].trigger()
-    counted(tab, 7)
+    wait_for_edits(tab, 7)
     assert tab.messages.label.text() == "1 new row: shown once the edits are saved (Ctrl+S)"
     go_to(tab, 25, "note")
     window.commands["delete_rows"].trigger()
-    counted(tab, 8)
+    wait_for_edits(tab, 8)
     window.commands["insert_rows"].trigger()
-    counted(tab, 9)
+    wait_for_edits(tab, 9)
     assert list(tab.review.deleted_rows) == [25]
-    saved(tab)
+    save_edits(tab)
     lines = TRIPS.split(b"\r\n")
     lines[1:4] = [b'0;"1.25";0.50', b'1;"2.25";1.50', b'2;"x";2.50']
     lines[12:14] = [b'11;"trip 11";10.50', b'12;"trip 12";10.50']
@@ -210,23 +210,23 @@ def test_blocks_rows_and_fills_are_staged_and_taken_back(
     assert trips.read_bytes() == b"\r\n".join(lines)
 
 
-def test_replace_finds_what_is_edited_and_not_saved(window, tab, go_to, counted, qtbot) -> None:
+def test_replace_finds_what_is_edited_and_not_saved(window, tab, go_to, wait_for_edits, qtbot) -> None:
     go_to(tab, 0, "note")
     enter(tab, "unique words")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     window.commands["replace"].trigger()
     dialog = window.findChildren(ReplaceDialog)[-1]
     dialog.find.setText("words")
     dialog.with_.setText("text")
     qtbot.waitUntil(lambda: dialog.replace.text() == "Change 1 cell")
     dialog.replace.click()
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     qtbot.waitUntil(lambda: mark(tab, 0, "note") == "unique text")
 
 
 @pytest.mark.slow
 def test_edited_rows_stay_where_they_are_under_filters_and_sorts(
-    tab, trips, go_to, counted, saved, settled, shown
+    tab, trips, go_to, wait_for_edits, save_edits, settled, cell_text
 ) -> None:
     tab.set_filter(col("fare") > 10)
     tab = settled()
@@ -234,28 +234,28 @@ def test_edited_rows_stay_where_they_are_under_filters_and_sorts(
     tab = settled()
     go_to(tab, 0, "fare")
     enter(tab, "1")
-    counted(tab, 1)
-    assert mark(tab, 0, "fare") == "1" and shown(tab, 0, "id") == "29"
+    wait_for_edits(tab, 1)
+    assert mark(tab, 0, "fare") == "1" and cell_text(tab, 0, "id") == "29"
     tab.set_filter(None)
     settled()
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     assert mark(tab, 0, "fare") == "1"
-    saved(tab)
+    save_edits(tab)
     assert b'29;"trip 29";1.00\r\n' in trips.read_bytes()
 
 
 def test_a_file_that_changed_on_disk_offers_a_copy_or_to_reload(  # noqa: PLR0917 -- fixtures
-    window, tab, trips, go_to, counted, settled, qtbot, shown, tmp_path
+    window, tab, trips, go_to, wait_for_edits, settled, qtbot, cell_text, tmp_path
 ) -> None:
     tab.file_watch.stop()
     go_to(tab, 0, "id")
     enter(tab, "77")
-    counted(tab, 1)
-    other = TRIPS + b'99;"new";9.50\r\n'
-    trips.write_bytes(other)
+    wait_for_edits(tab, 1)
+    new_bytes = TRIPS + b'99;"new";9.50\r\n'
+    trips.write_bytes(new_bytes)
     window.commands["save_view"].trigger()
     qtbot.waitUntil(lambda: "changed on disk" in tab.messages.label.text() and not tab.review.is_saving)
-    assert trips.read_bytes() == other and tab.review.count == 1
+    assert trips.read_bytes() == new_bytes and tab.review.count == 1
     window.commands["refresh"].trigger()
     qtbot.waitUntil(lambda: "can no longer be saved into it" in tab.messages.label.text())
     assert tab.review.count == 1
@@ -267,11 +267,11 @@ def test_a_file_that_changed_on_disk_offers_a_copy_or_to_reload(  # noqa: PLR091
     tab.messages.buttons[1].click()
     tab = settled()
     qtbot.waitUntil(lambda: tab.view.num_rows == 31)
-    assert tab.review.count == 0 and shown(tab, 0, "id") == "0"
+    assert tab.review.count == 0 and cell_text(tab, 0, "id") == "0"
 
 
 def test_what_the_file_cannot_hold_is_said_and_stays_unsaved(
-    window, tmp_path, settled, go_to, counted, qtbot
+    window, tmp_path, settled, go_to, wait_for_edits, qtbot
 ) -> None:
     path = tmp_path / "western.csv"
     data = "n,s\n1,größe\n2,b\n".encode("cp1252")
@@ -281,7 +281,7 @@ def test_what_the_file_cannot_hold_is_said_and_stays_unsaved(
     go_to(tab, 1, "s")
     tab.editing.begin("Ω")
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     window.commands["save_view"].trigger()
     qtbot.waitUntil(lambda: "has no character" in tab.messages.label.text())
     assert path.read_bytes() == data and tab.review.count == 1 and not tab.review.is_saving
@@ -290,10 +290,10 @@ def test_what_the_file_cannot_hold_is_said_and_stays_unsaved(
 
 
 @pytest.mark.parametrize("answer", ["Save", "Discard", "Cancel"])
-def test_closing_asks(window, tab, trips, go_to, counted, qtbot, monkeypatch, answer) -> None:
+def test_closing_asks(window, tab, trips, go_to, wait_for_edits, qtbot, monkeypatch, answer) -> None:
     go_to(tab, 0, "id")
     enter(tab, "77")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     requests: list[str] = []
 
     def question(parent, title, text, *buttons):
@@ -312,7 +312,7 @@ def test_closing_asks(window, tab, trips, go_to, counted, qtbot, monkeypatch, an
 
 @pytest.mark.slow
 def test_parquet_and_json_lines_are_edited_as_well(
-    window, file, tmp_path, settled, go_to, counted, saved
+    window, file, tmp_path, settled, go_to, wait_for_edits, save_edits
 ) -> None:
     lines = tmp_path / "rows.jsonl"
     lines.write_bytes(b'{"n": 1.10, "s": "a"}\n{"n": 2.50, "s": "b"}\n')
@@ -320,25 +320,25 @@ def test_parquet_and_json_lines_are_edited_as_well(
     tab = settled()
     go_to(tab, 1, "s")
     enter(tab, "new")
-    counted(tab, 1)
-    saved(tab)
+    wait_for_edits(tab, 1)
+    save_edits(tab)
     assert lines.read_bytes() == b'{"n": 1.10, "s": "a"}\n{"n": 2.50, "s": "new"}\n'
     window.open_paths([file])
     tab = settled()
     go_to(tab, 999, "carrier")
     enter(tab, "ZZ")
-    counted(tab, 1)
-    tab = saved(tab)
+    wait_for_edits(tab, 1)
+    tab = save_edits(tab)
     assert pq.read_table(file).column("carrier").to_pylist()[-2:] == [None, "ZZ"]
     assert tab.grid.selection.current[0] >= 999 - 1
 
 
 def test_a_row_in_edit_is_not_taken_for_another_once_rows_before_it_are_gone(
-    window, tab, trips, go_to, counted, qtbot
+    window, tab, trips, go_to, wait_for_edits, qtbot
 ) -> None:
     go_to(tab, 0, "id")
     window.commands["delete_rows"].trigger()
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     go_to(tab, 5, "note")
     tab.editing.begin("typed")
     tab.review.save()
@@ -360,10 +360,10 @@ def test_a_file_that_became_read_only_keeps_what_was_typed_out(
     assert tab.review.count == 0
 
 
-def test_a_copy_under_the_files_own_name_is_the_file(tab, trips, go_to, counted, qtbot) -> None:
+def test_a_copy_under_the_files_own_name_is_the_file(tab, trips, go_to, wait_for_edits, qtbot) -> None:
     go_to(tab, 0, "id")
     enter(tab, "77")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     tab.review.strip.copy.click()
     dialog = tab.review.dialog
     assert [Path(name).name for name in dialog.selectedFiles()] == ["trips (edited).csv"]
@@ -373,10 +373,10 @@ def test_a_copy_under_the_files_own_name_is_the_file(tab, trips, go_to, counted,
     qtbot.waitUntil(lambda: not tab.review.is_saving)
 
 
-def test_the_review_names_rows_by_their_numbers(tab, go_to, counted, qtbot) -> None:
+def test_the_review_names_rows_by_their_numbers(tab, go_to, wait_for_edits, qtbot) -> None:
     go_to(tab, 4, "note")
     enter(tab, "x")
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     tab.review.strip.show_all.click()
     qtbot.waitUntil(lambda: tab.review.dialog is not None)
     table = tab.review.dialog.table
@@ -385,12 +385,14 @@ def test_the_review_names_rows_by_their_numbers(tab, go_to, counted, qtbot) -> N
     tab.review.dialog.reject()
 
 
-def test_saving_is_not_taken_for_a_change_by_somebody_else(tab, trips, go_to, counted, saved, qtbot) -> None:
+def test_saving_is_not_taken_for_a_change_by_somebody_else(
+    tab, trips, go_to, wait_for_edits, save_edits, qtbot
+) -> None:
     for text in ("71", "72"):
         go_to(tab, 0, "id")
         enter(tab, text)
-        counted(tab, 1)
-        saved(tab)
+        wait_for_edits(tab, 1)
+        save_edits(tab)
         assert "Reload" not in [button.text() for button in tab.messages.buttons]
     assert trips.read_bytes().startswith(b"id;note;fare\r\n72;")
     assert [each.name for each in trips.parent.glob("*.part")] == []
@@ -405,7 +407,7 @@ def test_an_edit_that_is_on_its_way_is_saved_too(window, tab, trips, go_to, qtbo
 
 
 def test_edits_that_are_on_their_way_are_undone_and_brought_back(
-    window, tab, trips, go_to, counted, qtbot
+    window, tab, trips, go_to, wait_for_edits, qtbot
 ) -> None:
     go_to(tab, 3, "fare")
     enter(tab, "7.1")
@@ -413,7 +415,7 @@ def test_edits_that_are_on_their_way_are_undone_and_brought_back(
     redo = window.commands["redo"]
     qtbot.waitUntil(lambda: not tab.review.unsaved and redo.isEnabled())
     redo.trigger()
-    counted(tab, 1)
+    wait_for_edits(tab, 1)
     assert mark(tab, 3, "fare") == "7.1"
 
 

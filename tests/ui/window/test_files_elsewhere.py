@@ -37,11 +37,11 @@ def web() -> Iterator[WebServer]:
 
 
 @pytest.mark.parametrize("name", ["flights.parquet", "rows.csv"])
-def test_a_file_elsewhere_opens_in_a_tab(window: MainWindow, web: WebServer, settled, shown, name: str):
+def test_a_file_elsewhere_opens_in_a_tab(window: MainWindow, web: WebServer, settled, cell_text, name: str):
     window.open_paths([RemotePath(f"{web.url}/{name}")])
     tab = settled()
     assert tab.dataset.num_rows == 2
-    assert shown(tab, 1, "n") == "2"
+    assert cell_text(tab, 1, "n") == "2"
     assert tab.name == name
 
 
@@ -50,10 +50,10 @@ def test_stop_is_heard_while_a_server_is_silent(
 ):
     monkeypatch.setattr(http, "SILENT_SECONDS", 60.0)
     servers.forget()
-    asked, over = threading.Event(), threading.Event()
-    web.before_answer = lambda: asked.set() or over.wait(60)
+    requested, over = threading.Event(), threading.Event()
+    web.before_answer = lambda: requested.set() or over.wait(60)
     window.open_paths([RemotePath(f"{web.url}/flights.parquet")])
-    qtbot.waitUntil(asked.is_set)
+    qtbot.waitUntil(requested.is_set)
     window.tasks.cancel_all()
     qtbot.waitUntil(lambda: not window.tasks.running)
     assert not over.is_set()

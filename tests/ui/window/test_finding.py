@@ -148,8 +148,8 @@ def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled
     assert find("row 12").endswith("of 11")
     table_tab.set_filter(col("delay") > 100)
     settled()
-    shown = table_tab.view.page(0, table_tab.view.num_rows, ["note"]).column(0).to_pylist()
-    expected = [n for n, text in enumerate(shown) if "row 12" in text]
+    notes = table_tab.view.page(0, table_tab.view.num_rows, ["note"]).column(0).to_pylist()
+    expected = [n for n, text in enumerate(notes) if "row 12" in text]
     assert find.counted(table_tab).startswith(f"{len(expected):,} found")
     table_tab.set_sort([SortKey("delay", True)])
     settled()

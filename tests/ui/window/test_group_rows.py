@@ -125,7 +125,7 @@ def test_groups_are_opened_quickly_one_after_the_other(qtbot: QtBot, tree: Datas
     for row in (0, 0, 1, 2):
         tree.grid.open_requested.emit(row, True)
     shows(qtbot, tree, 9)
-    assert [one[0] for one in keys_shown(tree) if "," in one[0]] == ["a, open", "b, open", "NULL, open"]
+    assert [key[0] for key in keys_shown(tree) if "," in key[0]] == ["a, open", "b, open", "NULL, open"]
 
 
 def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
@@ -185,7 +185,7 @@ def test_what_is_open_stays_open_with_other_figures_and_rows(
     shows(qtbot, tree, 7)
     tree.apply(Line.of([Group(BY_TWO.keys, FIGURES[:1], None, False, True)]))
     settled()
-    assert [one[0] for one in keys_shown(tree)] == [
+    assert [key[0] for key in keys_shown(tree)] == [
         "a, closed",
         "b, open",
         "b",
@@ -199,10 +199,10 @@ def test_what_is_open_stays_open_with_other_figures_and_rows(
     table.insert([{"carrier": "A", "half": 1, "delay": 0.0}])
     tree.reload()
     settled()
-    assert [one[0] for one in keys_shown(tree)][:4] == ["A, closed", "a, closed", "b, open", "b"]
+    assert [key[0] for key in keys_shown(tree)][:4] == ["A, closed", "a, closed", "b, open", "b"]
     tree.apply(Line.of([Group(("half", "carrier"), FIGURES[:1], None, False, True)]))
     settled()
-    assert [one[0] for one in keys_shown(tree)] == ["1, closed", "NULL, closed"]
+    assert [key[0] for key in keys_shown(tree)] == ["1, closed", "NULL, closed"]
 
 
 def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
@@ -384,8 +384,8 @@ def test_what_is_done_with_rows_inside_groups(
     tree.set_sort([SortKey("n", True)])
     settled()
     shows(qtbot, tree, 43)
-    rect, shown = tree.grid.cell_rect((4, 0)), tree.grid.grid_model.tree
-    assert rect is not None and shown is not None and shown.level(4) == 2
+    rect, rows = tree.grid.cell_rect((4, 0)), tree.grid.grid_model.tree
+    assert rect is not None and rows is not None and rows.level(4) == 2
     qtbot.mouseClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
     qtbot.mouseDClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
     inside = (col("carrier") == "a") & (col("half") == 1)
@@ -457,12 +457,12 @@ def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
     tab = settled()
     tab.apply(Line.of([Group(("a", "b"), (("n", agg.count()), ("v", agg.mean("v"))), None, True, True)]))
     settled()
-    read: list[int] = []
+    counts: list[int] = []
     page = TreeRows.page
 
     def counted(self: TreeRows, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         assert threading.current_thread() is not threading.main_thread()
-        read.append(count)
+        counts.append(count)
         return page(self, offset, count, columns)
 
     monkeypatch.setattr(TreeRows, "page", counted)
@@ -471,7 +471,7 @@ def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
     tab.grid.go_to(100_099, 0)
     settled()
     assert cell(tab, 100_099, "b") == "999" and tab.grid.totals.texts["n"] == "100000"
-    assert sum(read) < 1000
+    assert sum(counts) < 1000
 
 
 def test_a_tab_that_is_closed_waits_for_nothing(

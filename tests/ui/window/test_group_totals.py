@@ -206,7 +206,7 @@ def test_a_rounded_figure_says_all_its_digits(figures: DatasetTab, window: MainW
     grid.go_to(0, grid.place(place))
     window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == repr(mean))
-    figures.copying.copy_as(next(one for one in FORMATS if one.id == "shown"))
+    figures.copying.copy_as(next(form for form in FORMATS if form.id == "shown"))
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().endswith("4.267"))
 
 

@@ -44,7 +44,7 @@ def change(tab, text: str) -> None:
 
 
 def test_editing_and_undoing_ask_the_catalog_elsewhere(
-    window, table_tab, go_to, settled, shown, catalog_calls
+    window, table_tab, go_to, settled, cell_text, catalog_calls
 ) -> None:
     go_to(table_tab, 0, "note")
     change(table_tab, "changed")
@@ -55,8 +55,8 @@ def test_editing_and_undoing_ask_the_catalog_elsewhere(
     settled()
     go_to(tab, 1, "note")
     window.commands["set_null"].trigger()
-    assert shown(settled(), 0, "note") == "changed"
-    assert shown(settled(), 1, "note") is None
+    assert cell_text(settled(), 0, "note") == "changed"
+    assert cell_text(settled(), 1, "note") is None
     assert catalog_calls == []
 
 
@@ -74,14 +74,14 @@ def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtb
 
 
 def test_rows_and_cells_that_are_pasted_added_and_deleted_ask_the_catalog_elsewhere(
-    window, table_tab, go_to, settled, shown, catalog_calls
+    window, table_tab, go_to, settled, cell_text, catalog_calls
 ) -> None:
     go_to(table_tab, 0, "note")
     window.commands["copy"].trigger()
     tab = settled()
     go_to(tab, 1, "note")
     window.commands["paste"].trigger()
-    assert shown(settled(), 1, "note") == "row 0"
+    assert cell_text(settled(), 1, "note") == "row 0"
     window.commands["insert_rows"].trigger()
     settled()
     window.commands["duplicate_rows"].trigger()

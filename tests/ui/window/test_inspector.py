@@ -127,9 +127,9 @@ def test_dragging_over_bars_of_the_histogram_filters(
     qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=high)
     tab = settled()
     met = tab.view.page(0, tab.view.num_rows, ["delay"]).column(0).to_pylist()
-    every = table_tab.table.read(["delay"]).column(0).to_pylist()
-    assert tab.where.operator == "between" and met and min(met) > min(v for v in every if v is not None)
-    assert sorted(met) == sorted(v for v in every if v is not None and min(met) <= v <= max(met))
+    delays = table_tab.table.read(["delay"]).column(0).to_pylist()
+    assert tab.where.operator == "between" and met and min(met) > min(v for v in delays if v is not None)
+    assert sorted(met) == sorted(v for v in delays if v is not None and min(met) <= v <= max(met))
 
 
 @pytest.mark.slow
@@ -223,10 +223,10 @@ def test_dates_are_counted_per_unit_and_one_is_a_filter(
     opened(qtbot, window, tab, "column")
     page = tab.inspector.column_page
 
-    def counted(title: str, *wanted: tuple[str, str]) -> None:
+    def counted(title: str, *expected: tuple[str, str]) -> None:
         page.unit.setCurrentText(title)
         page.unit.activated.emit(page.unit.currentIndex())
-        qtbot.waitUntil(lambda: [(line[0], line[1]) for line in lines(page.values)] == list(wanted))
+        qtbot.waitUntil(lambda: [(line[0], line[1]) for line in lines(page.values)] == list(expected))
 
     counted("Per year", ("2023", "1"), ("2024", "2"), ("NULL", "1"))
     counted("Per day of the week", ("Monday", "2"), ("Sunday", "1"), ("NULL", "1"))
@@ -255,7 +255,7 @@ def test_units_of_time_keep_to_zones_and_to_the_calendar(
         page.unit.setCurrentText("Per month")
         page.unit.activated.emit(page.unit.currentIndex())
         expected = ["1970-01", "2024-03"] if name == "at" else ["0828-04", "38504-08"]
-        qtbot.waitUntil(lambda wanted=expected: [line[0] for line in lines(page.values)] == wanted)
+        qtbot.waitUntil(lambda titles=expected: [line[0] for line in lines(page.values)] == titles)
 
 
 def test_the_current_column_stays_in_sight_when_the_inspector_opens(

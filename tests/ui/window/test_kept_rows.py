@@ -115,7 +115,7 @@ def test_a_change_that_is_stored_once_other_rows_are_shown_says_nothing_of_them(
     window, table_tab, table, go_to, settled, qtbot, monkeypatch
 ) -> None:
     may_write, may_look, look = threading.Event(), threading.Event(), loader.row_of
-    monkeypatch.setattr(loader, "row_of", lambda *given: may_look.wait(30) and look(*given))
+    monkeypatch.setattr(loader, "row_of", lambda *arguments: may_look.wait(30) and look(*arguments))
     window.tasks.write(lambda job: may_write.wait(30))
     go_to(table_tab, 900, "delay")
     enter(table_tab, "55")

@@ -236,14 +236,14 @@ def test_a_view_whose_column_is_gone_says_so_on_its_chip(
     assert table_tab.view.num_rows == 1000
 
 
-@pytest.mark.parametrize(("suffix", "read"), [(".csv", pc.read_csv), (".parquet", pq.read_table)])
+@pytest.mark.parametrize(("suffix", "read_file"), [(".csv", pc.read_csv), (".parquet", pq.read_table)])
 def test_what_is_shown_is_exported_in_its_order(
-    qtbot: QtBot, grouped_tab: DatasetTab, tmp_path: Path, suffix: str, read: Callable[[Path], object]
+    qtbot: QtBot, grouped_tab: DatasetTab, tmp_path: Path, suffix: str, read_file: Callable[[Path], object]
 ) -> None:
     path = tmp_path / f"late{suffix}"
     grouped_tab.line_actions.export(path)
     qtbot.waitUntil(lambda: "Exported 4 rows" in grouped_tab.messages.label.text())
-    assert read(path).column("n").to_pylist() == grouped_tab.view.page(0, 9).column("n").to_pylist()
+    assert read_file(path).column("n").to_pylist() == grouped_tab.view.page(0, 9).column("n").to_pylist()
 
 
 def test_hidden_columns_and_the_order_on_screen_are_those_of_the_file(

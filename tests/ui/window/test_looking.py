@@ -36,13 +36,13 @@ def click_header(tab, name: str, modifier=Qt.KeyboardModifier.NoModifier) -> Non
     )
 
 
-def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, shown) -> None:
+def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, cell_text) -> None:
     file_tab.set_filter(col("delay") > 400)
     tab = settled()
     matching = sum((i * 37) % 500 - 50 > 400 for i in range(1000))
     assert tab.view.num_rows == matching
     assert tab.status.startswith(f"{matching:,} of 1,000 rows · ")
-    assert int(shown(tab, 0, "delay")) > 400
+    assert int(cell_text(tab, 0, "delay")) > 400
     window.commands["clear_filter"].trigger()
     assert settled().status == "1,000 rows"
 
@@ -56,16 +56,16 @@ def test_a_filter_that_nothing_meets_says_so(file_tab, settled) -> None:
     assert not tab.pane.nothing.isVisible()
 
 
-def test_clicking_a_header_sorts_up_down_and_off(file_tab, settled, shown) -> None:
+def test_clicking_a_header_sorts_up_down_and_off(file_tab, settled, cell_text) -> None:
     click_header(file_tab, "delay")
     tab = settled()
-    assert tab.sort == (SortKey("delay"),) and shown(tab, 0, "delay") == "-50"
+    assert tab.sort == (SortKey("delay"),) and cell_text(tab, 0, "delay") == "-50"
     click_header(tab, "delay")
     tab = settled()
-    assert tab.sort == (SortKey("delay", True),) and shown(tab, 0, "delay") == "449"
+    assert tab.sort == (SortKey("delay", True),) and cell_text(tab, 0, "delay") == "449"
     click_header(tab, "delay")
     tab = settled()
-    assert tab.sort == () and shown(tab, 1, "delay") == "-13"
+    assert tab.sort == () and cell_text(tab, 1, "delay") == "-13"
 
 
 def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
@@ -314,7 +314,7 @@ def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot
 
 
 def test_stop_during_a_sort_leaves_the_marks_of_the_rows_shown(
-    window, file_tab, settled, qtbot, shown
+    window, file_tab, settled, qtbot, cell_text
 ) -> None:
     click_header(file_tab, "carrier")
     settled()
@@ -363,14 +363,14 @@ def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
 @pytest.fixture
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
     """The filters for which rows were found or counted."""
-    seen: list[Filter | None] = []
+    filters: list[Filter | None] = []
     inside = threading.local()  # `count` may run the search itself
     for name in ("run", "count"):
         plain = getattr(RowSearch, name)
 
         def noted(search: RowSearch, job: Job | None = None, plain=plain):
             if not getattr(inside, "search", False):
-                seen.append(search.where)
+                filters.append(search.where)
             inside.search = True
             try:
                 return plain(search, job)
@@ -378,7 +378,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
                 inside.search = False
 
         monkeypatch.setattr(RowSearch, name, noted)
-    return seen
+    return filters
 
 
 def test_a_filter_is_evaluated_once_for_its_count_and_the_grid(table_tab, settled, evaluations) -> None:

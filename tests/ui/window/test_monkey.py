@@ -54,7 +54,7 @@ from tests.slow_tests import examples
 
 EVENTS = examples(80)
 SEED = int(os.environ.get("LAMELLA_MONKEY_SEED", "0")) or (1 if "CI" in os.environ else secrets.randbits(32))
-TOLD = 30
+LATEST_EVENTS = 30
 """The number of last events that are printed."""
 
 REST_EVERY = 25
@@ -85,7 +85,11 @@ SIZES = ((1000, 700), (1280, 800), (640, 480), (1600, 1000))
 def without_saving(*arguments: Any) -> Button:
     """The button that continues without saving; PySide's `~` of a button lacks Discard."""
     buttons = arguments[3]
-    return next(one for one in (Button.Discard, Button.Close, Button.Yes, Button.Ok) if one in buttons)
+    return next(
+        candidate
+        for candidate in (Button.Discard, Button.Close, Button.Yes, Button.Ok)
+        if candidate in buttons
+    )
 
 
 class Monkey:
@@ -94,7 +98,7 @@ class Monkey:
     def __init__(self, window: MainWindow, store: Store, file: Path, seed: int) -> None:
         self.window, self.store, self.file = window, store, file
         self.random = random.Random(seed)
-        self.events: deque[str] = deque(maxlen=TOLD)
+        self.events: deque[str] = deque(maxlen=LATEST_EVENTS)
         kinds: dict[Callable[[], str], int] = {
             self.click: 16, self.press: 16, self.type: 8, self.trigger: 14, self.wheel: 4, self.add_form: 6,
             self.add_step: 8, self.change_chip: 8, self.filter: 4, self.sort: 4, self.edit: 5, self.go: 6,
@@ -121,9 +125,9 @@ class Monkey:
 
     def click(self) -> str:
         top = self.top  # its children are only known to Python as long as it is, where Qt alone made it
-        shown = [w for w in top.findChildren(QWidget) if w.isVisible() and w.isEnabled()]
-        buttons = [w for w in shown if isinstance(w, QAbstractButton)]
-        widget = self.random.choice((buttons if self.random.random() < 0.5 else shown) or [top])
+        widgets = [w for w in top.findChildren(QWidget) if w.isVisible() and w.isEnabled()]
+        buttons = [w for w in widgets if isinstance(w, QAbstractButton)]
+        widget = self.random.choice((buttons if self.random.random() < 0.5 else widgets) or [top])
         point = QPoint(
             self.random.randrange(max(1, widget.width())), self.random.randrange(max(1, widget.height()))
         )
@@ -147,9 +151,9 @@ class Monkey:
         for kind in [press, release, double, release] if is_double else [press, release]:
             if not shiboken6.isValid(widget) or not widget.isVisible() or not widget.isEnabled():
                 return
-            held = none if kind is release else button
+            buttons_down = none if kind is release else button
             place = QPointF(point)
-            event = QMouseEvent(kind, place, QPointF(widget.mapToGlobal(point)), button, held, keys)
+            event = QMouseEvent(kind, place, QPointF(widget.mapToGlobal(point)), button, buttons_down, keys)
             QApplication.sendEvent(widget, event)
 
     def _point(self, widget: QWidget) -> QPoint:
@@ -237,20 +241,20 @@ class Monkey:
         return repr(step)[:200]
 
     def _step(self, names: list[str]) -> Step:
-        one, other = self.random.choice(names), self.random.choice(names)
+        first, second = self.random.choice(names), self.random.choice(names)
         count = (("n", agg.count()),)
         steps = [
-            Group((one,), count),
-            Group(tuple(dict.fromkeys([one, other])), (("rows", agg.count()),), None, True, True),
-            Group((one,), (("largest", agg.max(other)), ("n", agg.count_distinct(one)))),
-            Compute(((self.random.choice(["new", one]), Named(other)),)),
-            Compute((("shorter", col(one) / 2),)),
+            Group((first,), count),
+            Group(tuple(dict.fromkeys([first, second])), (("rows", agg.count()),), None, True, True),
+            Group((first,), (("largest", agg.max(second)), ("n", agg.count_distinct(first)))),
+            Compute(((self.random.choice(["new", first]), Named(second)),)),
+            Compute((("shorter", col(first) / 2),)),
             Limit(self.random.choice([0, 1, 50]), self.random.choice([0, 3])),
-            Select(tuple(dict.fromkeys([other, one]))),
+            Select(tuple(dict.fromkeys([second, first]))),
             Sample(self.random.choice([0, 10]), 1),
-            Pivot((one,), other, count),
-            Unpivot((one,)),
-            Buckets(one, 5, count),
+            Pivot((first,), second, count),
+            Unpivot((first,)),
+            Buckets(first, 5, count),
         ]
         return self.random.choice(steps)
 
@@ -332,7 +336,7 @@ class Monkey:
     def commit(self) -> str:
         """Change a text column that was not dropped in the window, as another user of the store would."""
         table = self.store[self.random.choice(TABLES)]
-        texts = [one.name for one in table.schema if pa.types.is_string(one.type)]
+        texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
         if texts:
             column = self.random.choice(texts)
             table.update_where(Predicate(column, "contains", ("a",)), {"$set": {column: "another"}})
@@ -345,10 +349,10 @@ class Monkey:
             return "gone"
         rows = pq.read_table(resources.sample("airports"))
         names = self.random.sample(rows.column_names, self.random.randint(1, len(rows.column_names)))
-        made = rows.select(names).slice(0, self.random.choice([0, 10, 1458]))
-        pq.write_table(made, self.file.with_suffix(".new"))
+        rows_written = rows.select(names).slice(0, self.random.choice([0, 10, 1458]))
+        pq.write_table(rows_written, self.file.with_suffix(".new"))
         self.file.with_suffix(".new").replace(self.file)
-        return f"{names} {made.num_rows}"
+        return f"{names} {rows_written.num_rows}"
 
     def wait(self) -> str:
         """For what was asked for so far, as far as it is there at once."""
@@ -411,9 +415,9 @@ def monkey(
     file = tmp_path / "places.parquet"
     pq.write_table(pq.read_table(resources.sample("airports")), file)
     window.library.refresh()
-    made = Monkey(window, store, file, SEED)
-    made.open()
-    yield made
+    played = Monkey(window, store, file, SEED)
+    played.open()
+    yield played
     monkeypatch.setattr(QMessageBox, "question", without_saving)
 
 
@@ -435,11 +439,11 @@ def at_rest(window: MainWindow) -> bool:
 def check_tabs(window: MainWindow) -> None:
     """Each shows its line, and its chips are those of the line and of what is being made."""
     for tab in window.tabs.dataset_tabs:
-        made, shown = (
+        expected, actual = (
             [_words(step) for step in line.steps if step.step is not None]
             for line in (tab.line, tab.steps.line)
         )
-        assert shown == made, tab.name
+        assert actual == expected, tab.name
         assert len(tab.steps.bar.chips) == len(tab.steps.line.steps)
         if tab.content is not None and not tab.property(BEHIND):
             assert tab.content.line.active == tab.line.active, tab.name
@@ -447,8 +451,8 @@ def check_tabs(window: MainWindow) -> None:
             assert tab.grid.totals.isHidden() == (not tab.content.lines.shows_totals), tab.name
 
 
-def _words(one: LineStep) -> str:
-    return f"{one.step!r} {'on' if one.on else 'off'}"
+def _words(step: LineStep) -> str:
+    return f"{step.step!r} {'on' if step.on else 'off'}"
 
 
 def test_random_events_break_nothing(

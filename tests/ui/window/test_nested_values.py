@@ -122,15 +122,15 @@ def test_rows_are_filtered_by_a_value_inside(tab, open_value, settled, name, pat
     assert settled().view.num_rows == matching and len(tab.line.steps) == 1
 
 
-def test_a_field_becomes_a_column(tab, open_value, settled, shown) -> None:
+def test_a_field_becomes_a_column(tab, open_value, settled, cell_text) -> None:
     popup = open_value(4, "address", "geo", "lat")
     QTest.mouseClick(popup.column, Qt.MouseButton.LeftButton)
     assert settled().grid.grid_model.names[-1] == "lat"
-    assert shown(tab, 4, "lat") == "2" and shown(tab, 0, "lat") is None
+    assert cell_text(tab, 4, "lat") == "2" and cell_text(tab, 0, "lat") is None
     assert tab.grid.current_name == "lat"
 
 
-def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled, shown, qtbot) -> None:
+def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled, cell_text, qtbot) -> None:
     menu = open_column_menu(window, tab, "address")
     assert next(a for a in menu.actions() if a.text() == "Fields as columns…").isEnabled()
     menu.close()
@@ -144,7 +144,7 @@ def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled,
     assert form.add.text() == "Add 2 columns"
     QTest.mouseClick(form.add, Qt.MouseButton.LeftButton)
     assert settled().grid.grid_model.names[-2:] == ["street", "lat"]
-    assert shown(tab, 1, "street") == "S1"
+    assert cell_text(tab, 1, "street") == "S1"
     step = tab.line.steps[0].step
     assert isinstance(step, Compute) and [name for name, _ in step.values] == ["street", "lat"]
 
@@ -176,7 +176,7 @@ def test_a_path_that_is_the_name_of_a_column_too_is_not_filtered_by(
 
 
 @pytest.mark.parametrize(
-    ("paths", "taken", "names"),
+    ("paths", "names_in_use", "names"),
     [
         (["a.b", "a.c"], ["a"], ["b", "c"]),
         (["a.b"], ["a", "b"], ["a_b"]),
@@ -184,8 +184,8 @@ def test_a_path_that_is_the_name_of_a_column_too_is_not_filtered_by(
         (["a.b"], ["a", "b", "a_b", "a_b_2"], ["a_b_3"]),
     ],
 )
-def test_names_of_new_columns_are_free(paths, taken, names) -> None:
-    assert column_names(paths, taken) == names
+def test_names_of_new_columns_are_free(paths, names_in_use, names) -> None:
+    assert column_names(paths, names_in_use) == names
 
 
 @pytest.mark.slow(after=1)

@@ -92,8 +92,8 @@ def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, se
     view = tab.charting.view
     qtbot.waitUntil(lambda: view.data is not None)
     assert len(view.data.x) == 30 and "most frequent of 20,001 values" in view.form.remarks.text()
-    made = view.canvas.panels[0].made
-    assert made.high < 10, "the bar of the others is cut"
+    marks = view.canvas.panels[0].made
+    assert marks.high < 10, "the bar of the others is cut"
 
 
 def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
@@ -106,11 +106,11 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
     for aggregate in ("mean", "sum"):
         view.show_spec(ChartSpec("area", "x", measure="y", aggregate=aggregate, color="c"))
         qtbot.waitUntil(lambda: view.data is not None and not view.running)
-        made = view.canvas.panels[0].made
-        assert [(mark.row["value"], mark.point.x()) for mark in made.marks] == [
+        marks = view.canvas.panels[0].made
+        assert [(mark.row["value"], mark.point.x()) for mark in marks.marks] == [
             (5, 1), (6, 2), (7, 3), (8, 1), (9, 2)
         ]  # fmt: skip
-        ends = {look.name: x for look, x, _y in made.ends}
+        ends = {look.name: x for look, x, _y in marks.ends}
         assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
 
 

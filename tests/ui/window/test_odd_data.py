@@ -66,7 +66,7 @@ COMMANDS = (
 
 
 @pytest.fixture
-def opened(window: MainWindow, tmp_path: Path, settled: Settled) -> Callable[[str], DatasetTab]:
+def open_tab(window: MainWindow, tmp_path: Path, settled: Settled) -> Callable[[str], DatasetTab]:
     def open_file(kind: str) -> DatasetTab:
         path = tmp_path / f"{kind}.parquet"
         pq.write_table(ODD[kind](), path)
@@ -87,9 +87,9 @@ def close_popups() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ODD)
 def test_every_command_takes_odd_data(
-    qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], settled: Settled, kind: str
+    qtbot: QtBot, window: MainWindow, open_tab: Callable[[str], DatasetTab], settled: Settled, kind: str
 ) -> None:
-    tab = opened(kind)
+    tab = open_tab(kind)
     errors: list[Exception] = []
     window.tasks.failed.connect(errors.append)
     tab.grid.setFocus()
@@ -105,16 +105,16 @@ def test_every_command_takes_odd_data(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["no rows", "other scripts"])
-def test_the_inspector_takes_odd_data(qtbot: QtBot, opened: Callable[[str], DatasetTab], kind: str) -> None:
-    tab = opened(kind)
+def test_the_inspector_takes_odd_data(qtbot: QtBot, open_tab: Callable[[str], DatasetTab], kind: str) -> None:
+    tab = open_tab(kind)
     for page in ("row", "column"):
         for place in range(tab.grid.grid_model.columnCount()):
             tab.grid.go_to(0, place)
             tab.inspector.show_page(page)
-            shown = tab.inspector.row_page if page == "row" else tab.inspector.column_page
-            wanted = tab.grid.current_name if page == "column" and tab.grid.selection.current else None
-            qtbot.waitUntil(lambda shown=shown: bool(shown.title.text()))
-            if wanted is not None:
+            page_shown = tab.inspector.row_page if page == "row" else tab.inspector.column_page
+            title = tab.grid.current_name if page == "column" and tab.grid.selection.current else None
+            qtbot.waitUntil(lambda current=page_shown: bool(current.title.text()))
+            if title is not None:
                 figures = tab.inspector.column_page.figures
                 qtbot.waitUntil(lambda figures=figures: figures.topLevelItemCount() > 0, timeout=20_000)
 
@@ -122,33 +122,33 @@ def test_the_inspector_takes_odd_data(qtbot: QtBot, opened: Callable[[str], Data
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["no rows", "other scripts"])
 def test_odd_data_is_exported_and_read_again(
-    qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], tmp_path: Path, kind: str
+    qtbot: QtBot, window: MainWindow, open_tab: Callable[[str], DatasetTab], tmp_path: Path, kind: str
 ) -> None:
-    tab, path = opened(kind), tmp_path / "again.parquet"
+    tab, path = open_tab(kind), tmp_path / "again.parquet"
     tab.line_actions.export(path)
     qtbot.waitUntil(lambda: "Exported" in tab.messages.label.text(), timeout=20_000)
     assert pq.read_table(path).equals(ODD[kind]())
 
 
 @pytest.mark.slow
-def test_marks_that_turn_text_round_are_seen_in_the_grid(opened, shown) -> None:
-    tab = opened("other scripts")
-    assert [shown(tab, row, ARABIC) for row in range(4)] == [ARABIC, HEBREW, COMBINING, JOINED]
-    assert "\u202e" not in (shown(tab, 4, ARABIC) or "")
-    assert len(shown(tab, 0, ARABIC) or "") == len(ARABIC)
+def test_marks_that_turn_text_round_are_seen_in_the_grid(open_tab, cell_text) -> None:
+    tab = open_tab("other scripts")
+    assert [cell_text(tab, row, ARABIC) for row in range(4)] == [ARABIC, HEBREW, COMBINING, JOINED]
+    assert "\u202e" not in (cell_text(tab, 4, ARABIC) or "")
+    assert len(cell_text(tab, 0, ARABIC) or "") == len(ARABIC)
 
 
-def test_a_very_large_cell_is_copied_whole(qtbot: QtBot, opened, shown) -> None:
-    tab = opened("20 MB")
-    assert len(shown(tab, 0, "large") or "") <= 200
+def test_a_very_large_cell_is_copied_whole(qtbot: QtBot, open_tab, cell_text) -> None:
+    tab = open_tab("20 MB")
+    assert len(cell_text(tab, 0, "large") or "") <= 200
     tab.grid.go_to(0, 1)
     tab.copying.copy()
     qtbot.waitUntil(lambda: len(QGuiApplication.clipboard().text()) == 20_000_000, timeout=20_000)
     QGuiApplication.clipboard().clear()
 
 
-def test_a_very_large_cell_is_not_edited_in_a_field(qtbot: QtBot, opened) -> None:
-    tab = opened("20 MB")
+def test_a_very_large_cell_is_not_edited_in_a_field(qtbot: QtBot, open_tab) -> None:
+    tab = open_tab("20 MB")
     tab.grid.go_to(0, 1)
     qtbot.keyClick(tab.grid, Qt.Key.Key_F2)
     said = tab.messages.label
@@ -258,7 +258,7 @@ AT_ONCE, UNDER_WAY, IN_ITS_FORM = "at once", "under way", "in its form"
         *((step, UNDER_WAY) for step in STEPS[:4]),
         *((step, IN_ITS_FORM) for step in STEPS[:3]),
     ],
-    ids=lambda given: given if isinstance(given, str) else type(given).__name__,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_step_that_is_stopped_leaves_what_was_shown(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, step: Step, moment: str
@@ -283,8 +283,8 @@ def test_a_step_that_is_stopped_leaves_what_was_shown(
     assert table_tab.view.num_rows == rows and before in (Line(), Line.of([step]))
 
 
-def test_menus_open_where_there_is_nothing(window: MainWindow, opened: Callable[[str], DatasetTab]) -> None:
-    tab = opened("no columns")
+def test_menus_open_where_there_is_nothing(window: MainWindow, open_tab: Callable[[str], DatasetTab]) -> None:
+    tab = open_tab("no columns")
     tab.grid.menu_requested.emit(QPoint(10, 10))
     close_popups()
     tab.dragging.drag()

@@ -35,10 +35,10 @@ def titles(window: MainWindow) -> list[str]:
     return [window.tabs.tabs.tabText(place) for place in range(window.tabs.tabs.count())]
 
 
-def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory, shown) -> None:
+def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory, cell_text) -> None:
     assert titles(window) == ["flights.parquet"]
     assert file_tab.status == "1,000 rows"
-    assert shown(file_tab, 0, "delay") == "-50" and shown(file_tab, 2, "carrier") is None
+    assert cell_text(file_tab, 0, "delay") == "-50" and cell_text(file_tab, 2, "carrier") is None
     assert memory.recent == [file]
     assert [entry.text for entry in window.sidebar.entries("file")] == ["flights.parquet"]
     assert window.windowTitle().startswith("flights.parquet")
@@ -152,15 +152,15 @@ def test_a_table_that_cannot_be_counted_is_logged(
 
 
 def test_a_folder_that_is_a_store_opens_as_one(window, tmp_path, rows, qtbot) -> None:
-    with Store.open(tmp_path / "other") as other:
-        other.create_table("trips", rows)
+    with Store.open(tmp_path / "other") as second_store:
+        second_store.create_table("trips", rows)
     window.open_paths([tmp_path / "other"])
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
 
 
 def test_a_store_dropped_on_the_import_half_opens_as_one(window, tmp_path, rows, file, qtbot) -> None:
-    with Store.open(tmp_path / "other") as other:
-        other.create_table("trips", rows)
+    with Store.open(tmp_path / "other") as second_store:
+        second_store.create_table("trips", rows)
     window.overlay.import_requested.emit([tmp_path / "other", file])
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
     (dialog,) = window.findChildren(FileImportDialog)
@@ -169,8 +169,8 @@ def test_a_store_dropped_on_the_import_half_opens_as_one(window, tmp_path, rows,
 
 
 def test_a_store_chosen_with_open_folder_opens_as_one(window, tmp_path, rows, qtbot) -> None:
-    with Store.open(tmp_path / "other") as other:
-        other.create_table("trips", rows)
+    with Store.open(tmp_path / "other") as second_store:
+        second_store.create_table("trips", rows)
     window.commands["open_folder"].trigger()
     (dialog,) = window.findChildren(QFileDialog)
     dialog.filesSelected.emit([str(tmp_path / "other")])
@@ -181,16 +181,16 @@ def test_a_store_chosen_with_open_folder_opens_as_one(window, tmp_path, rows, qt
 def test_a_text_file_grows_until_it_is_whole(window, tmp_path, qtbot, settled) -> None:
     path = tmp_path / "numbers.csv"
     path.write_text("n,text\n" + "".join(f"{i},row {i}\n" for i in range(400_000)))
-    seen: list[str] = []
+    texts: list[str] = []
     window.open_paths([path])
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
-    window.tabs.dataset_tab.changed.connect(lambda: seen.append(window.tabs.dataset_tab.status))
+    window.tabs.dataset_tab.changed.connect(lambda: texts.append(window.tabs.dataset_tab.status))
     qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "400,000 rows", timeout=15_000)
     tab = settled()
     tab.grid.go_to(399_999)
     tab = settled()
     assert tab.grid.grid_model.pages.text(399_999, 0) == "399999"
-    assert all("so far" in text or "counting" in text or text == "400,000 rows" for text in seen)
+    assert all("so far" in text or "counting" in text or text == "400,000 rows" for text in texts)
 
 
 class Stumbling(Dataset):

@@ -231,10 +231,10 @@ def test_the_cell_menu_follows_where_the_column_takes_part(
         go_to(flights, 1, column)
         flights.grid.menu_requested.emit(QPoint(200, 200))
         menu = window.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly)[-1]
-        found = [action.text() for action in menu.actions() if "Follow" in action.text()]
+        texts = [action.text() for action in menu.actions() if "Follow" in action.text()]
         menu.close()
         qtbot.waitUntil(lambda: not shiboken6.isValid(menu))
-        return found
+        return texts
 
     assert entries("number") == [] and not window.commands["follow"].isEnabled()
     assert entries("carrier") == ["Follow to airlines"]

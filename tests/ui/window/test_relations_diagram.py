@@ -48,10 +48,10 @@ def diagram(qtbot: QtBot, window: MainWindow, airlines: None) -> RelationsTab:
     window.library.refresh()
     window.commands["relations"].trigger()
     qtbot.waitUntil(lambda: window.diagrams.current is not None)
-    shown = window.diagrams.current
-    assert shown is not None
-    settle(qtbot, shown)
-    return shown
+    current = window.diagrams.current
+    assert current is not None
+    settle(qtbot, current)
+    return current
 
 
 def settle(qtbot: QtBot, diagram: RelationsTab) -> None:
@@ -77,10 +77,10 @@ def drag(canvas: Canvas, start: QPoint, end: QPoint) -> None:
         (QMouseEvent.Type.MouseMove, end, Qt.MouseButton.NoButton),
         (QMouseEvent.Type.MouseButtonRelease, end, LEFT),
     ):
-        held = Qt.MouseButton.NoButton if kind is QMouseEvent.Type.MouseButtonRelease else LEFT
+        buttons_down = Qt.MouseButton.NoButton if kind is QMouseEvent.Type.MouseButtonRelease else LEFT
         place = QPointF(at)
         event = QMouseEvent(
-            kind, place, QPointF(port.mapToGlobal(at)), button, held, Qt.KeyboardModifier.NoModifier
+            kind, place, QPointF(port.mapToGlobal(at)), button, buttons_down, Qt.KeyboardModifier.NoModifier
         )
         QApplication.sendEvent(port, event)
 
@@ -193,8 +193,10 @@ def test_a_key_of_several_columns_is_declared_with_the_keyboard(
     form.other.setCurrentIndex(form.other.findText("fares"))
     form.other.activated.emit(form.other.currentIndex())
     qtbot.mouseClick(form.add, LEFT)
-    for row, (one, other) in zip(form.pairs.rows, [("carrier", "line"), ("number", "number")], strict=True):
-        for box, text in zip(row.boxes, (one, other), strict=True):
+    for row, (source, target) in zip(
+        form.pairs.rows, [("carrier", "line"), ("number", "number")], strict=True
+    ):
+        for box, text in zip(row.boxes, (source, target), strict=True):
             box.clear()
             qtbot.keyClicks(box, text)
             box.completer().popup().hide()
@@ -349,8 +351,8 @@ def test_long_tables_scroll_and_are_searched(qtbot: QtBot, diagram: RelationsTab
     assert box.column_at(QPointF(20, box.head + 4)) != first
     qtbot.keyClicks(diagram.bar.field, "extra14")
     assert box.is_found and box.marked == ["extra14"] and diagram.canvas.boxes["people"].is_faded
-    shown = [box.column_at(QPointF(20, box.head + (n + 0.5) * box.row)) for n in range(12)]
-    assert "extra14" in shown
+    columns = [box.column_at(QPointF(20, box.head + (n + 0.5) * box.row)) for n in range(12)]
+    assert "extra14" in columns
     qtbot.keyClick(diagram.bar.field, Qt.Key.Key_Return)
     diagram.bar.field.clear()
     assert not box.is_found and not diagram.canvas.boxes["people"].is_faded

@@ -84,14 +84,14 @@ def test_the_selection_the_filter_or_all_rows_are_looked_through(
 ) -> None:
     table_tab.set_filter(col("delay") > 300)
     tab = settled()
-    shown, ids = tab.view.num_rows, tab.view.page(0, 3, ["_id"]).column(0).to_pylist()
+    num_rows, ids = tab.view.num_rows, tab.view.page(0, 3, ["_id"]).column(0).to_pylist()
     go_to(tab, 0, "note")
     tab.grid.selection.extend(2, tab.grid.selection.current[1])
     dialog = replace(tab)
     texts = [button.text() for button in dialog.rows.buttons()]
-    assert texts == ["The 3 selected rows", f"The {shown:,} rows that are shown", "All 1,000 rows"]
+    assert texts == ["The 3 selected rows", f"The {num_rows:,} rows that are shown", "All 1,000 rows"]
     dialog.find.setText("row")
-    for place, count in ((2, "1,000"), (1, f"{shown:,}"), (0, "3")):
+    for place, count in ((2, "1,000"), (1, f"{num_rows:,}"), (0, "3")):
         dialog.rows.button(place).click()
         assert ready(dialog).replace.text() == f"Change {count} cells"
     dialog.replace.click()

@@ -67,9 +67,9 @@ def test_words_are_ranked_with_snippets_and_a_click_goes_to_the_row(
     assert results[0].place == "1. title, body" and "score" in results[0].detail
     assert books_tab.finding.bar.news.text() == "2 rows"
     qtbot.waitUntil(lambda: cursor(books_tab)[0] == 0)
-    shown = books_tab.finding.words.list
-    place = shown.visualRect(shown.results.index(1)).center()
-    QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    result_list = books_tab.finding.words.list
+    place = result_list.visualRect(result_list.results.index(1)).center()
+    QTest.mouseClick(result_list.viewport(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: cursor(books_tab) == (2, "body"))
     QTest.keyClick(window, Qt.Key.Key_F3)
     qtbot.waitUntil(lambda: cursor(books_tab)[0] == 0)

@@ -22,10 +22,10 @@ from tests.ui.grid.fake_rows import TableRows
 
 
 def figures(*columns: pa.Array) -> str:
-    made = Figures()
+    totals = Figures()
     for column in columns:
-        made.add(pa.chunked_array([column]))
-    return str(made)
+        totals.add(pa.chunked_array([column]))
+    return str(totals)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +80,20 @@ def test_cells_that_blocks_share_count_once(corners) -> None:
     named = [(block, [str(place) for place in range(block.left, block.right + 1)]) for block in blocks]
     cells = {(row, str(place)) for row in range(7) for place in range(7)
              if any((row, place) in block for block in blocks)}  # fmt: skip
-    found = [
+    cells_read = [
         (row, name)
         for top, bottom, names in disjoint_parts(named)
         for row in range(top, bottom + 1)
         for name in names
     ]
-    assert sorted(found) == sorted(cells)
+    assert sorted(cells_read) == sorted(cells)
 
 
 def test_a_whole_column_is_read_in_pieces(monkeypatch) -> None:
     monkeypatch.setattr("lamella.ui.window.selection_figures.CHUNK_CELLS", 7)
     rows = TableRows(pa.table({"a": range(100), "b": range(100)}))
-    found = read_figures(rows, [(0, 99, ("a", "b"))], Job())
-    assert (found.cells, found.total) == (200, 2 * sum(range(100)))
+    totals = read_figures(rows, [(0, 99, ("a", "b"))], Job())
+    assert (totals.cells, totals.total) == (200, 2 * sum(range(100)))
 
 
 def figures_of(window) -> str:

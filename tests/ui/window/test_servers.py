@@ -66,8 +66,8 @@ def browse(qtbot: QtBot, window: MainWindow) -> Callable[[], ServerBrowser]:
 
 
 def names(browser: ServerBrowser) -> list[str]:
-    shown = browser.list.sorted_entries
-    return [shown.index(row, 0).data() for row in range(shown.rowCount())]
+    entries = browser.list.sorted_entries
+    return [entries.index(row, 0).data() for row in range(entries.rowCount())]
 
 
 def go_to(qtbot: QtBot, browser: ServerBrowser, address: str, count: int) -> None:

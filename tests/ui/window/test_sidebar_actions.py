@@ -171,9 +171,9 @@ def test_views_that_cannot_be_read_are_said_once(window, memory, file, tmp_path,
     qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None)
     assert "saved views cannot be read" in window.findChild(ErrorDialog).details
     window.findChild(ErrorDialog).close()
-    other = tmp_path / "other.csv"
-    other.write_text("a\n1\n")
-    window.open_paths([other])
+    second_file = tmp_path / "other.csv"
+    second_file.write_text("a\n1\n")
+    window.open_paths([second_file])
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
     settled()
     assert not [dialog for dialog in window.findChildren(ErrorDialog) if dialog.isVisible()]

@@ -60,8 +60,8 @@ def browse(qtbot: QtBot, window: MainWindow) -> Callable[..., ServerBrowser]:
 
 
 def names(browser: ServerBrowser) -> list[str]:
-    shown = browser.list.sorted_entries
-    return [shown.index(row, 0).data() for row in range(shown.rowCount())]
+    entries = browser.list.sorted_entries
+    return [entries.index(row, 0).data() for row in range(entries.rowCount())]
 
 
 def test_a_path_that_the_server_sees_is_opened(
@@ -73,9 +73,9 @@ def test_a_path_that_the_server_sees_is_opened(
     QTest.keyClicks(browser.path.path, str(path))
     assert browser.open_button.isEnabled() and not browser.import_button.isEnabled()
     QTest.keyClick(browser.path.path, Qt.Key.Key_Return)
-    shown = settled()
-    assert isinstance(shown.dataset, SparkTable) and shown.view.num_rows == ROWS
-    assert shown.name == "trips.parquet"
+    server_tab = settled()
+    assert isinstance(server_tab.dataset, SparkTable) and server_tab.view.num_rows == ROWS
+    assert server_tab.name == "trips.parquet"
 
 
 def test_a_saved_server_leads_to_its_tables(
@@ -102,13 +102,13 @@ def test_a_saved_server_leads_to_its_tables(
     assert names(browser) == ["rides_2024"]
     browser.list.setCurrentIndex(browser.list.sorted_entries.index(0, 0))
     browser.open_button.click()
-    shown = settled()
-    assert shown.view.num_rows == ROWS and shown.name == "rides_2024"
-    assert [path.name.rpartition(".")[2] for path in window.memory.recent] == [shown.name]
-    assert shown.property("icon") == "table" and [e.text for e in window.sidebar.entries("file")] == [
-        shown.name
+    server_tab = settled()
+    assert server_tab.view.num_rows == ROWS and server_tab.name == "rides_2024"
+    assert [path.name.rpartition(".")[2] for path in window.memory.recent] == [server_tab.name]
+    assert server_tab.property("icon") == "table" and [e.text for e in window.sidebar.entries("file")] == [
+        server_tab.name
     ]
-    assert [entry.key for entry in window.sidebar.entries("file")] == [shown.key]
+    assert [entry.key for entry in window.sidebar.entries("file")] == [server_tab.key]
     for name in ("rides", "rides_2024", "zones"):
         server.read(f"DROP TABLE default.{name}")
 
@@ -117,7 +117,7 @@ def test_up_shows_what_holds_a_database(
     qtbot: QtBot, spark_address: str, browse: Callable[..., ServerBrowser]
 ) -> None:
     server = server_at(parse_address(spark_address)[0])
-    catalog = next(one for one in server.catalogs() if "default" in server.databases(one))
+    catalog = next(candidate for candidate in server.catalogs() if "default" in server.databases(candidate))
     browser = browse(f"{spark_address}/{catalog}/default/")
     browser.up_button.click()
     qtbot.waitUntil(lambda: "default" in names(browser))
@@ -132,11 +132,11 @@ def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], Datas
     assert settled().view.num_rows == ROWS // 2
     tab.add_step(Group(("k",), (("rows", agg.count()), ("mean", agg.mean("n")))))
     tab.set_sort([SortKey("rows", True), SortKey("k")])
-    shown = settled()
-    counts = shown.view.page(0, 9)["rows"].to_pylist()
+    server_tab = settled()
+    counts = server_tab.view.page(0, 9)["rows"].to_pylist()
     assert len(counts) == 7 and sum(counts) == ROWS // 2 and counts == sorted(counts, reverse=True)
-    assert shown.grid.column_header.sort == (SortKey("rows", True), SortKey("k"))
-    assert "7 groups · " in shown.status and "Spark Connect · 127.0.0.1" in shown.status
+    assert server_tab.grid.column_header.sort == (SortKey("rows", True), SortKey("k"))
+    assert "7 groups · " in server_tab.status and "Spark Connect · 127.0.0.1" in server_tab.status
     tab.add_step(Sql("SELECT k, rows * 2 AS twice FROM t LIMIT 3", "t"))
     assert settled().view.schema.names == ["k", "twice"]
     tab.go_back()
@@ -156,9 +156,9 @@ def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
 ) -> None:
     tab.add_step(Where(col("n") < 10))
     tab.add_step(Compute((("text", (col("n") / 2).cast("string")),)))
-    shown = settled()
-    assert shown.view.num_rows == ROWS // 10
-    assert "cannot run on Spark Connect" in shown.content.lines.checked.problems[1]
+    server_tab = settled()
+    assert server_tab.view.num_rows == ROWS // 10
+    assert "cannot run on Spark Connect" in server_tab.content.lines.checked.problems[1]
 
 
 @pytest.fixture
@@ -177,13 +177,13 @@ def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(spill, "IN_MEMORY_BYTES", 1_000)
     window.opening.open_key((f"{spark_address}/parquet:{path}",))
-    shown = settled()
-    assert shown.view.num_rows == 1_200
-    assert f"the first 1,200 of {ROWS:,} rows" in shown.status
-    (segment,) = shown.view.snapshot.segments
+    server_tab = settled()
+    assert server_tab.view.num_rows == 1_200
+    assert f"the first 1,200 of {ROWS:,} rows" in server_tab.status
+    (segment,) = server_tab.view.snapshot.segments
     assert isinstance(segment, FileSegment) and segment.path.is_file()
-    assert shown.content.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
-    assert shown.view.page(1_100, 5).num_rows == 5
+    assert server_tab.content.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
+    assert server_tab.view.page(1_100, 5).num_rows == 5
 
 
 @pytest.mark.slow
@@ -291,7 +291,7 @@ def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
         qtbot.waitUntil(lambda met=met: rows_of_cards() == {met})
         numbers, texts = cards.face("id").card, cards.face("k").card
         assert (numbers.all.rows, numbers.met.rows, numbers.met.max) == (ROWS, met, 4_900 + below - 1)
-        assert sum(one.all for one in texts.top) == ROWS and sum(one.met for one in texts.top) == met
+        assert sum(value.all for value in texts.top) == ROWS and sum(value.met for value in texts.top) == met
         bars = tab.grid.cards.bars_of(0)
         assert sum(bars.all) == ROWS and sum(bars.met) == met
         assert tab.grid.column_header.filtered_columns == {"n"}
@@ -312,11 +312,11 @@ def test_a_server_that_is_gone_is_told_in_the_message_bar(
 ) -> None:
     with spark_servers.sail() as running:
         window.opening.open_key((f"{running.address}/parquet:{path}",))
-        shown = settled()
+        server_tab = settled()
         running.kill()
-        shown.add_filter(col("n") == 1)
-        qtbot.waitUntil(lambda: "does not answer" in shown.messages.label.text())
-        assert shown.view.num_rows == ROWS, "what was shown stays"
+        server_tab.add_filter(col("n") == 1)
+        qtbot.waitUntil(lambda: "does not answer" in server_tab.messages.label.text())
+        assert server_tab.view.num_rows == ROWS, "what was shown stays"
 
 
 def test_compare_with_local(
@@ -332,12 +332,12 @@ def test_compare_with_local(
     (dialog,) = window.findChildren(AnswerComparison)
     assert dialog.title.text() == "The answers are the same" and dialog.list.isHidden()
     dialog.accept()
-    other = pq.read_table(path).slice(7)
-    pq.write_table(other, path.with_name("other.parquet"))
+    rows = pq.read_table(path).slice(7)
+    pq.write_table(rows, path.with_name("other.parquet"))
     fewer = open_dataset(path.with_name("other.parquet"))
     compare(tab, "other", lambda: fewer)
-    qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(AnswerComparison)))
-    dialog = next(one for one in window.findChildren(AnswerComparison) if one.isVisible())
+    qtbot.waitUntil(lambda: any(widget.isVisible() for widget in window.findChildren(AnswerComparison)))
+    dialog = next(widget for widget in window.findChildren(AnswerComparison) if widget.isVisible())
     assert dialog.title.text().startswith("The answers differ in ")
     assert dialog.list.topLevelItem(0).text(1) == "mean"
     dialog.accept()

@@ -45,8 +45,8 @@ def run(qtbot, console: SqlConsole):
 def done(qtbot, console: SqlConsole) -> None:
     def ready() -> bool:
         tabs = [page for page in console.results.pages if isinstance(page, ResultTab)]
-        shown = all(tab.content is not None and not tab.loader.running for tab in tabs)
-        return not console.runner.running and not console.tasks.running and shown
+        are_loaded = all(tab.content is not None and not tab.loader.running for tab in tabs)
+        return not console.runner.running and not console.tasks.running and are_loaded
 
     qtbot.waitUntil(ready, timeout=15_000)
 
@@ -486,13 +486,13 @@ def test_history_is_searched_and_put_back(qtbot, console, run):
     qtbot.waitUntil(lambda: len(console.saved.history()) == 2)
     console.editor.clear()
     console.bar.history.click()
-    found = console.bar.list
-    qtbot.waitUntil(lambda: found.isVisible() and len(found.texts) == 2)
-    assert "failed" in found.texts[0].about and "1 row " in found.texts[1].about
-    QTest.keyClicks(found.field, "answer")
-    assert [one.text for one in found.texts] == ["select 41 + 1 as answer"]
-    QTest.keyClick(found.field, ENTER)
-    assert console.text == "select 41 + 1 as answer" and not found.isVisible()
+    history = console.bar.list
+    qtbot.waitUntil(lambda: history.isVisible() and len(history.texts) == 2)
+    assert "failed" in history.texts[0].about and "1 row " in history.texts[1].about
+    QTest.keyClicks(history.field, "answer")
+    assert [entry.text for entry in history.texts] == ["select 41 + 1 as answer"]
+    QTest.keyClick(history.field, ENTER)
+    assert console.text == "select 41 + 1 as answer" and not history.isVisible()
 
 
 def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
@@ -505,15 +505,15 @@ def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
     qtbot.waitUntil(lambda: window.tabs.title == "One")
     console.editor.clear()
     console.bar.show_snippets()
-    found = console.bar.list
-    qtbot.waitUntil(lambda: [one.title for one in found.texts] == ["One"])
-    QTest.keyClick(found.field, Qt.Key.Key_F2)
-    edit = found.list.findChild(QLineEdit)
+    saved_list = console.bar.list
+    qtbot.waitUntil(lambda: [entry.title for entry in saved_list.texts] == ["One"])
+    QTest.keyClick(saved_list.field, Qt.Key.Key_F2)
+    edit = saved_list.list.findChild(QLineEdit)
     assert edit.text() == "One"
     edit.setText("Ünö")
     QTest.keyClick(edit, ENTER)
-    qtbot.waitUntil(lambda: [one.title for one in found.texts] == ["Ünö"])
-    found.remove.click()
+    qtbot.waitUntil(lambda: [entry.title for entry in saved_list.texts] == ["Ünö"])
+    saved_list.remove.click()
     qtbot.waitUntil(lambda: console.bar.list.texts == [])
     assert console.saved.snippets() == []
 

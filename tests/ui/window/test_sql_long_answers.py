@@ -66,7 +66,7 @@ def test_rows_are_paged_while_they_come_in_and_stay_when_it_is_stopped(qtbot, co
     in_memory = [
         segment for segment in tab.dataset.snapshot().segments if not isinstance(segment, FileSegment)
     ]
-    assert sum(one.rows.nbytes for one in in_memory) < 16 << 20  # a batch may be larger than a part
+    assert sum(part.rows.nbytes for part in in_memory) < 16 << 20  # a batch may be larger than a part
     tab.grid.go_to(200_000, tab.grid.place(0))
     qtbot.waitUntil(lambda: bool(text_at(tab, 200_000)))
     end(qtbot, console)

@@ -154,7 +154,7 @@ def test_columns_of_other_figures_are_fitted_anew_and_chosen_widths_stay(
 
 
 @pytest.mark.slow
-def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
+def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, cell_text) -> None:
     add_step(qtbot, table_tab, "comp")
     name, text = (
         box for box in table_tab.steps.editor.findChildren(QLineEdit) if box.accessibleName() != "Column"
@@ -163,8 +163,8 @@ def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled
     qtbot.keyClicks(text, "delay / 60")
     qtbot.waitUntil(lambda: "hours" in columns(table_tab))
     tab = settled()
-    assert texts(tab) == ["hours = delay / 60"] and shown(tab, 2, "delay") == "24"
-    assert shown(tab, 2, "hours") == "0.4"
+    assert texts(tab) == ["hours = delay / 60"] and cell_text(tab, 2, "delay") == "24"
+    assert cell_text(tab, 2, "hours") == "0.4"
     text.selectAll()
     qtbot.keyClicks(text, "dely / 60")
     tab.steps.flush()
@@ -237,9 +237,9 @@ def test_the_eye_switches_a_step_and_the_cross_removes_it(
 ) -> None:
     table_tab.set_filter(col("delay") > 400)
     fewer = settled().view.num_rows
-    one = chip(table_tab, "delay")
-    one.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.mouseClick(button(one, "Switch off"), Qt.MouseButton.LeftButton)
+    step_chip = chip(table_tab, "delay")
+    step_chip.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.mouseClick(button(step_chip, "Switch off"), Qt.MouseButton.LeftButton)
     assert settled().view.num_rows == 1000 and not table_tab.steps.bar.chips[0].state.on
     qtbot.keyClick(table_tab.steps.bar.chips[0], Qt.Key.Key_Space)
     assert settled().view.num_rows == fewer
@@ -268,12 +268,12 @@ def test_back_and_forward_go_through_what_was_shown(
     settled()
     table_tab.set_sort([SortKey("n", True)])
     settled()
-    seen = [texts(table_tab)]
+    states = [texts(table_tab)]
     for _ in range(3):
         window.commands["back"].trigger()
         settled()
-        seen.append(texts(table_tab))
-    assert [len(one) for one in seen] == [3, 2, 1, 0]
+        states.append(texts(table_tab))
+    assert [len(state) for state in states] == [3, 2, 1, 0]
     assert not window.commands["back"].isEnabled() and table_tab.view.num_rows == 1000
     window.commands["forward"].trigger()
     assert texts(settled()) == ["delay is more than 400"]
@@ -293,11 +293,11 @@ def test_undo_is_of_data_alone(
 
 
 def test_a_double_click_opens_a_group(
-    qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown, go_to
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled, cell_text, go_to
 ) -> None:
     table_tab.add_step(BY_CARRIER)
     tab = settled()
-    place = next(row for row in range(4) if shown(tab, row, "carrier") is None)
+    place = next(row for row in range(4) if cell_text(tab, row, "carrier") is None)
     go_to(tab, place, "n")
     qtbot.keyClick(tab.grid, Qt.Key.Key_F2)
     qtbot.waitUntil(lambda: texts(tab) == ["carrier is null"])
@@ -391,7 +391,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     window: MainWindow,
     table_tab: DatasetTab,
     settled: Settled,
-    shown,
+    cell_text,
     go_to,
     monkeypatch,
     tmp_path,
@@ -400,7 +400,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     monkeypatch.setattr("lamella.core.query.computed_view.MOST_COMPUTED", 10)
     table_tab.add_step(Compute((("hours", col("delay") / 60),)))
     tab = settled()
-    assert columns(tab) == ["delay", "carrier", "note", "hours"] and shown(tab, 2, "hours") == "0.4"
+    assert columns(tab) == ["delay", "carrier", "note", "hours"] and cell_text(tab, 2, "hours") == "0.4"
     go_to(tab, 0, "hours")
     tab.inspector.show_page("column")
     qtbot.waitUntil(lambda: "sort by it" in tab.inspector.column_page.kind.text())
@@ -409,7 +409,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     qtbot.waitUntil(path.exists)
     assert path.read_text().splitlines()[0].replace('"', "") == "delay,carrier,note,hours"
     tab.set_sort([SortKey("hours", True)])
-    assert shown(settled(), 0, "delay") == "449"
+    assert cell_text(settled(), 0, "delay") == "449"
 
 
 @pytest.mark.slow
@@ -581,6 +581,6 @@ def test_the_text_of_a_chip_ends_before_its_buttons(
     only.setFocus(Qt.FocusReason.TabFocusReason)
     eye = button(only, "Switch")
     qtbot.waitUntil(eye.isVisible)
-    for one in only.findChildren(QAbstractButton):
-        one.setIcon(QIcon())
+    for icon_button in only.findChildren(QAbstractButton):
+        icon_button.setIcon(QIcon())
     assert len(painted_behind_buttons()) == 1

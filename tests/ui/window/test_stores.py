@@ -48,19 +48,19 @@ def orders(store: Store) -> None:
 def page(qtbot: QtBot, window: MainWindow, orders: None) -> StorePage:
     window.commands["store_page"].trigger()
     qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
-    shown = window.store_actions.current_page
-    assert shown is not None
-    qtbot.waitUntil(lambda: shown.sizes is not None and not shown.is_busy)
-    return shown
+    store_page = window.store_actions.current_page
+    assert store_page is not None
+    qtbot.waitUntil(lambda: store_page.sizes is not None and not store_page.is_busy)
+    return store_page
 
 
 @pytest.fixture
 def tab(window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]) -> DatasetTab:
     """A tab of orders, filtered and joined."""
     window.opening.open_key((str(store.path), "orders"))
-    made = settled()
+    joined_tab = settled()
     join = Join(Pipeline("kinds"), ("n",), ("n",), "left", "_kinds")
-    made.apply(Line.of([Where(col("n") < 100), join], {"kinds": store["kinds"]}))
+    joined_tab.apply(Line.of([Where(col("n") < 100), join], {"kinds": store["kinds"]}))
     return settled()
 
 
@@ -199,9 +199,11 @@ def test_a_backup_is_made_and_restored_and_opened(
     assert done(qtbot, restoring).startswith("Restored to")
     qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
     qtbot.waitUntil(lambda: window.store_actions.current_page is not page)
-    made = window.store_actions.current_page
-    qtbot.waitUntil(lambda: made is not None and made.sizes is not None and not made.is_busy)
-    assert made is not None and made.store["orders"].num_rows == ROWS
+    store_page = window.store_actions.current_page
+    qtbot.waitUntil(
+        lambda: store_page is not None and store_page.sizes is not None and not store_page.is_busy
+    )
+    assert store_page is not None and store_page.store["orders"].num_rows == ROWS
 
 
 def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
@@ -236,12 +238,12 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
         window.library.add_store(full)
         window.store_actions.show_page(full.path)
         qtbot.waitUntil(lambda: window.store_actions.current_page not in (None, page))
-        shown = window.store_actions.current_page
-        assert shown is not None
-        qtbot.waitUntil(lambda: shown.sizes is not None and not shown.is_busy)
+        store_page = window.store_actions.current_page
+        assert store_page is not None
+        qtbot.waitUntil(lambda: store_page.sizes is not None and not store_page.is_busy)
         before = table.read().to_pydict()
         with filled(disk, leave=8_192):
-            dialog = press(qtbot, shown, "compact", CompactDialog)
+            dialog = press(qtbot, store_page, "compact", CompactDialog)
             qtbot.mouseClick(dialog.accept_button, LEFT)
             qtbot.waitUntil(lambda: not dialog.is_working and "space" in dialog.reason.text().lower())
             assert "check the free space" in dialog.reason.text()
@@ -249,11 +251,11 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
             dialog.reject()
             assert not list((full.path / "tmp").iterdir())
         gc.collect()  # the error of the first attempt may still keep the old files from being removed
-        done(qtbot, press(qtbot, shown, "compact", CompactDialog))  # now there is room
+        done(qtbot, press(qtbot, store_page, "compact", CompactDialog))  # now there is room
         stray = next((full.path / "data").glob("orders-*")) / f"{'0' * 32}.parquet"
         stray.write_bytes(b"x" * 200_000)
         with filled(disk):
-            vacuum = press(qtbot, shown, "vacuum", VacuumDialog)
+            vacuum = press(qtbot, store_page, "vacuum", VacuumDialog)
             assert done(qtbot, vacuum) == "Freed 200 KB."
         assert not stray.exists() and table.read().to_pydict() == before
         assert not full.maintenance.verify().problems
@@ -386,21 +388,21 @@ def test_what_another_program_commits_is_shown_within_seconds(
 ) -> None:
     _look(qtbot, window)
     qtbot.waitUntil(lambda: "orders" in _listed(window))
-    with Store.open(store.path) as other:
-        other["orders"].delete(where=col("n") == 5)
+    with Store.open(store.path) as second_store:
+        second_store["orders"].delete(where=col("n") == 5)
         _look(qtbot, window)
         qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: Delete: 1 row deleted")
         assert settled().view.num_rows == 98  # type: ignore[union-attr]
         qtbot.waitUntil(lambda: _rows_in_sidebar(window, "orders") == f"{ROWS - 1:,} rows")
 
-        other["orders"].update_where(col("n") == 2, {"$set": {"text": "two"}})
-        other["orders"].insert([{"n": 3, "text": "three"}])
-        other.create_table("new", {"n": [1]})
+        second_store["orders"].update_where(col("n") == 2, {"$set": {"text": "two"}})
+        second_store["orders"].insert([{"n": 3, "text": "three"}])
+        second_store.create_table("new", {"n": [1]})
         _look(qtbot, window)
         qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: 2 changes")
         assert settled().view.num_rows == 99  # type: ignore[union-attr]
         qtbot.waitUntil(lambda: "new" in _listed(window))
-        other.drop_table("new")
+        second_store.drop_table("new")
         _look(qtbot, window)
         qtbot.waitUntil(lambda: "new" not in _listed(window))
 
@@ -428,11 +430,11 @@ def test_a_store_is_made_opened_and_closed(
     page = stores.current_page
     assert page is not None
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
-    made = window.library.stores[1]
-    made.create_table("t", {"n": [1]})
-    window.opening.open_key((str(made.path), "t"))
+    new_store = window.library.stores[1]
+    new_store.create_table("t", {"n": [1]})
+    window.opening.open_key((str(new_store.path), "t"))
     settled()
-    stores.close(made)
+    stores.close(new_store)
     qtbot.waitUntil(lambda: not window.tasks.writing)
     assert [store.path for store in window.library.stores] == [window.library.home.path]
     assert not window.tabs.widgets

@@ -64,27 +64,27 @@ def test_the_list_goes_when_all_tabs_have_room(many_tabs) -> None:
 def test_a_middle_click_closes_the_tab_under_it(many_tabs, qtbot) -> None:
     bar = many_tabs.tabs.tabBar()
     many_tabs.show_tab(many_tabs.widgets[0])
-    shown = many_tabs.current
+    current = many_tabs.current
     qtbot.mouseClick(bar, Qt.MouseButton.MiddleButton, pos=bar.tabRect(1).center())
     left = [widget.property("title") for widget in many_tabs.widgets]
     assert len(left) == NUM_TABS - 1 and "another file 1.parquet" not in left
-    assert many_tabs.current is shown
+    assert many_tabs.current is current
     many_tabs.may_close = lambda widget: False
     qtbot.mouseClick(bar, Qt.MouseButton.MiddleButton, pos=bar.tabRect(1).center())
     assert len(many_tabs.widgets) == NUM_TABS - 1
 
 
 def test_keys_go_from_tab_to_tab_and_round(window, file_tab, qtbot) -> None:
-    others = [QWidget(), QWidget()]
-    for other in others:
-        window.tabs.add(other, "another", "file", "")
+    widgets = [QWidget(), QWidget()]
+    for widget in widgets:
+        window.tabs.add(widget, "another", "file", "")
     window.tabs.show_tab(file_tab)
     back = (Qt.Key.Key_Backtab, CONTROL | SHIFT)
     qtbot.keyClick(file_tab.grid, Qt.Key.Key_Tab, CONTROL)
-    assert window.tabs.current is others[0]
+    assert window.tabs.current is widgets[0]
     qtbot.keyClick(window, *back)
     assert window.tabs.current is file_tab and file_tab.isAncestorOf(window.focusWidget())
     qtbot.keyClick(file_tab.grid, *back)
-    assert window.tabs.current is others[1]
+    assert window.tabs.current is widgets[1]
     qtbot.keyClick(window, Qt.Key.Key_Tab, CONTROL)
     assert window.tabs.current is file_tab

@@ -46,27 +46,29 @@ def test_the_menu_of_a_header_changes_columns(window, table_tab, go_to, qtbot) -
 
 def test_a_column_is_added_renamed_and_dropped(window, table_tab, table, go_to, form, settled) -> None:
     go_to(table_tab, 0, "delay")
-    one = form("add_column")
-    QTest.keyClicks(one.fields["name"], "note")
-    assert "A column “note” already exists." in one.reason.text() and not one.accept.isEnabled()
-    QTest.keyClicks(one.fields["name"], "s")
-    one.fields["type"].setCurrentText("int6")
-    assert one.reason.text() and not one.accept.isEnabled()
-    one.fields["type"].setCurrentText("int64")
-    QTest.keyClicks(one.fields["default"], "x")
-    assert "not a number" in one.reason.text()
-    one.fields["default"].clear()
-    QTest.keyClicks(one.fields["default"], "7")
-    QTest.keyClick(one.fields["name"], Qt.Key.Key_Return)
+    column_form = form("add_column")
+    QTest.keyClicks(column_form.fields["name"], "note")
+    assert (
+        "A column “note” already exists." in column_form.reason.text() and not column_form.accept.isEnabled()
+    )
+    QTest.keyClicks(column_form.fields["name"], "s")
+    column_form.fields["type"].setCurrentText("int6")
+    assert column_form.reason.text() and not column_form.accept.isEnabled()
+    column_form.fields["type"].setCurrentText("int64")
+    QTest.keyClicks(column_form.fields["default"], "x")
+    assert "not a number" in column_form.reason.text()
+    column_form.fields["default"].clear()
+    QTest.keyClicks(column_form.fields["default"], "7")
+    QTest.keyClick(column_form.fields["name"], Qt.Key.Key_Return)
     tab = settled()
     assert list(table.columns) == ["delay", "notes", "carrier", "note"] and table.get(5)["notes"] == 7
     go_to(tab, 0, "notes")
-    other = form("rename_column")
-    QTest.keyClicks(other.fields["name"], "_id")
-    assert "is reserved for row ids" in other.reason.text()
-    other.fields["name"].clear()
-    QTest.keyClicks(other.fields["name"], "seven")
-    other.accept.click()
+    column_form = form("rename_column")
+    QTest.keyClicks(column_form.fields["name"], "_id")
+    assert "is reserved for row ids" in column_form.reason.text()
+    column_form.fields["name"].clear()
+    QTest.keyClicks(column_form.fields["name"], "seven")
+    column_form.accept.click()
     tab = settled()
     assert list(table.columns)[1] == "seven" and tab.grid.grid_model.names[2] in ("seven", "carrier")
     go_to(tab, 0, "seven")
@@ -94,9 +96,9 @@ def test_columns_are_moved_and_described(window, table_tab, table, go_to, form, 
     tab = settled()
     assert list(table.columns) == ["note", "delay", "carrier"]
     go_to(tab, 0, "delay")
-    one = form("describe_column")
-    QTest.keyClicks(one.fields["text"], "in minutes")
-    one.accept.click()
+    column_form = form("describe_column")
+    QTest.keyClicks(column_form.fields["text"], "in minutes")
+    column_form.accept.click()
     tab = settled()
     assert table.columns.metadata("delay") == {"description": "in minutes"}
     model = tab.grid.grid_model
@@ -171,9 +173,9 @@ def test_an_empty_table_is_made(window, store, qtbot, settled) -> None:
         QTest.keyClick(dialog.name, Qt.Key.Key_Return)
     tab = settled()
     assert tab.name == "people" and tab.view.num_rows == 0
-    made = store["people"].schema
-    assert made.names == ["_id", "name", "born", "height"]
-    assert made.types[1:] == [pa.string(), pa.date32(), pa.string()]
+    schema = store["people"].schema
+    assert schema.names == ["_id", "name", "born", "height"]
+    assert schema.types[1:] == [pa.string(), pa.date32(), pa.string()]
 
 
 def test_a_table_is_made_of_what_is_shown(window, store, table_tab, table, settled, qtbot) -> None:

@@ -33,9 +33,9 @@ def grouped(window, tmp_path: Path, settled):
 @pytest.fixture
 def page(qtbot, window, grouped):
     window.commands["table_details"].trigger()
-    made = grouped.inspector.table_page
-    qtbot.waitUntil(lambda: made.storage is not None and made.is_settled)
-    return made
+    table_page = grouped.inspector.table_page
+    qtbot.waitUntil(lambda: table_page.storage is not None and table_page.is_settled)
+    return table_page
 
 
 def group(page, name: str):

@@ -21,8 +21,8 @@ PAGE = (Path(__file__).resolve().parents[3] / "ARCHITECTURE.md").read_text(encod
 
 @pytest.fixture
 def walk() -> Iterator[Walk]:
-    with Walk().installed() as made:
-        yield made
+    with Walk().installed() as recorder:
+        yield recorder
 
 
 def steps_on_page(title: str) -> list[tuple[str, str]]:
@@ -34,11 +34,11 @@ def steps_on_page(title: str) -> list[tuple[str, str]]:
 def check(title: str, walk: Walk) -> None:
     """Check that the functions on the page are called in that order. Others may be called in between, since
     the window's threads overlap."""
-    taken, functions = walk.end(), walk.functions
-    print(f"walk: {title}: {len(set(taken))} files")
+    modules, functions = walk.end(), walk.functions
+    print(f"walk: {title}: {len(set(modules))} files")
     steps = steps_on_page(title)
-    assert steps and [module for module, _name in steps if module not in taken] == []
-    calls = iter(taken)
+    assert steps and [module for module, _name in steps if module not in modules] == []
+    calls = iter(modules)
     assert [module for module, _name in steps if module not in calls] == [], f"not in this order: {steps}"
     names = [f"{module}.{name}" for module, name in steps]
     assert [n for n in names if not any(f == n or f.startswith(f"{n}.") for f in functions)] == []

@@ -40,36 +40,36 @@ def row(qtbot: QtBot, tab: DatasetTab, column: str) -> ConditionRow:
     """The condition of a new filter's form, on a column."""
     tab.steps.edit_filter()
     assert isinstance(tab.steps.editor, WhereEditor)
-    found = tab.steps.editor.findChildren(ConditionRow)[-1]
-    choose_column(qtbot, found, column)
-    return found
+    condition_row = tab.steps.editor.findChildren(ConditionRow)[-1]
+    choose_column(qtbot, condition_row, column)
+    return condition_row
 
 
-def choose_column(qtbot: QtBot, one: ConditionRow, name: str) -> None:
-    box = one.findChild(ColumnBox)
+def choose_column(qtbot: QtBot, condition_row: ConditionRow, name: str) -> None:
+    box = condition_row.findChild(ColumnBox)
     box.setFocus()
     box.selectAll()
     qtbot.keyClicks(box, name)
     qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
-def operator_box(one: ConditionRow) -> QComboBox:
-    return next(box for box in one.findChildren(QComboBox) if box.accessibleName() == "Operator")
+def operator_box(condition_row: ConditionRow) -> QComboBox:
+    return next(box for box in condition_row.findChildren(QComboBox) if box.accessibleName() == "Operator")
 
 
-def operators(one: ConditionRow) -> list[str]:
-    box = operator_box(one)
+def operators(condition_row: ConditionRow) -> list[str]:
+    box = operator_box(condition_row)
     return [box.itemText(place) for place in range(box.count())]
 
 
-def choose(qtbot: QtBot, one: ConditionRow, label: str) -> None:
-    qtbot.waitUntil(lambda: label in operators(one))
-    operator_box(one).setCurrentIndex(operators(one).index(label))
-    operator_box(one).activated.emit(operator_box(one).currentIndex())
+def choose(qtbot: QtBot, condition_row: ConditionRow, label: str) -> None:
+    qtbot.waitUntil(lambda: label in operators(condition_row))
+    operator_box(condition_row).setCurrentIndex(operators(condition_row).index(label))
+    operator_box(condition_row).activated.emit(operator_box(condition_row).currentIndex())
 
 
-def type_words(qtbot: QtBot, one: ConditionRow, words: str) -> None:
-    field = one.values.fields[0]
+def type_words(qtbot: QtBot, condition_row: ConditionRow, words: str) -> None:
+    field = condition_row.values.fields[0]
     field.setFocus()
     qtbot.keyClicks(field, words)
 
@@ -78,14 +78,14 @@ def test_words_are_an_operator_where_there_is_an_index(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
 ) -> None:
     table.indexes.create("note", kind="fulltext")
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, LABEL)
-    type_words(qtbot, one, '"row 12" or 7')
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, LABEL)
+    type_words(qtbot, condition_row, '"row 12" or 7')
     qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ('"row 12" or 7',)))
     assert settled().view.num_rows == 2
     assert table_tab.steps.bar.chips[0].state.text.startswith("note has the words ")
-    type_words(qtbot, one, " and (")
-    reasons = one.findChildren(QLabel)
+    type_words(qtbot, condition_row, " and (")
+    reasons = condition_row.findChildren(QLabel)
     qtbot.waitUntil(lambda: any(label.isVisible() and "closed" in label.text() for label in reasons))
     assert settled().view.num_rows in (2, 1000)
 
@@ -93,18 +93,21 @@ def test_words_are_an_operator_where_there_is_an_index(
 def test_an_index_is_built_and_the_filter_goes_on(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
 ) -> None:
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    qtbot.waitUntil(lambda: one.offer.isVisible() and "about" in one.offer.says.text())
-    qtbot.waitUntil(lambda: one.offer.act.visibleRegion().boundingRect().height() >= 20)
-    assert "full-text index of “note”" in one.offer.says.text() and one.condition.operator == "eq"
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: one.condition.operator == "words")
-    assert not one.offer.isVisible() and [index.kind for index in table.indexes] == ["fulltext"]
-    type_words(qtbot, one, "12")
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    qtbot.waitUntil(lambda: condition_row.offer.isVisible() and "about" in condition_row.offer.says.text())
+    qtbot.waitUntil(lambda: condition_row.offer.act.visibleRegion().boundingRect().height() >= 20)
+    assert (
+        "full-text index of “note”" in condition_row.offer.says.text()
+        and condition_row.condition.operator == "eq"
+    )
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: condition_row.condition.operator == "words")
+    assert not condition_row.offer.isVisible() and [index.kind for index in table.indexes] == ["fulltext"]
+    type_words(qtbot, condition_row, "12")
     qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
     assert settled().view.num_rows == 1
-    assert operators(one).count(LABEL) == 1 and f"{LABEL}…" not in operators(one)
+    assert operators(condition_row).count(LABEL) == 1 and f"{LABEL}…" not in operators(condition_row)
 
 
 class Estimates(WordIndexes):
@@ -142,16 +145,18 @@ def test_an_index_that_is_ready_late_leaves_another_column_alone(
         return create(self, *arguments, **options)
 
     monkeypatch.setattr(Indexes, "create", wait)
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    choose_column(qtbot, one, "carrier")
-    qtbot.waitUntil(lambda: one.condition.column == "carrier")
-    choose(qtbot, one, f"{LABEL}…")
-    assert one.offer.is_building and "“note”" in one.offer.says.text()
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
+    choose_column(qtbot, condition_row, "carrier")
+    qtbot.waitUntil(lambda: condition_row.condition.column == "carrier")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    assert condition_row.offer.is_building and "“note”" in condition_row.offer.says.text()
     begun.set()
-    qtbot.waitUntil(lambda: not one.offer.is_building)
-    assert one.condition.operator == "eq" and [index.columns for index in table.indexes] == [("note",)]
+    qtbot.waitUntil(lambda: not condition_row.offer.is_building)
+    assert condition_row.condition.operator == "eq" and [index.columns for index in table.indexes] == [
+        ("note",)
+    ]
 
 
 def test_an_estimate_that_fails_is_logged(
@@ -181,24 +186,24 @@ def test_building_is_stopped(
             job.check()
 
     monkeypatch.setattr(Indexes, "create", create)
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "0 of 3 files" in one.offer.says.text())
-    qtbot.mouseClick(one.offer.cancel, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: one.offer.act.isEnabled() and not window.tasks.running)
-    assert one.condition.operator == "eq" and list(table.indexes) == []
-    qtbot.mouseClick(one.offer.cancel, Qt.MouseButton.LeftButton)
-    assert not one.offer.isVisible()
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "0 of 3 files" in condition_row.offer.says.text())
+    qtbot.mouseClick(condition_row.offer.cancel, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: condition_row.offer.act.isEnabled() and not window.tasks.running)
+    assert condition_row.condition.operator == "eq" and list(table.indexes) == []
+    qtbot.mouseClick(condition_row.offer.cancel, Qt.MouseButton.LeftButton)
+    assert not condition_row.offer.isVisible()
 
 
 @pytest.mark.slow
 def test_building_goes_on_when_the_form_is_closed(
     qtbot: QtBot, window: MainWindow, table: Table, table_tab: DatasetTab
 ) -> None:
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
     table_tab.steps.close_editor()
     qtbot.waitUntil(lambda: not window.tasks.running)
     assert [index.columns for index in table.indexes] == [("note",)]
@@ -211,27 +216,27 @@ def test_what_cannot_be_built_says_why(
         raise StoreProblem("It could not be written", "the disk is full", "Make room")
 
     monkeypatch.setattr(Indexes, "create", create)
-    one = row(qtbot, table_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "the disk is full" in one.offer.says.text().casefold())
-    assert one.offer.act.text() == "Try again"
+    condition_row = row(qtbot, table_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "the disk is full" in condition_row.offer.says.text().casefold())
+    assert condition_row.offer.act.text() == "Try again"
 
 
 def test_a_file_needs_a_table_first(qtbot: QtBot, window: MainWindow, file_tab: DatasetTab) -> None:
-    one = row(qtbot, file_tab, "note")
-    choose(qtbot, one, f"{LABEL}…")
-    assert "tables of a store" in one.offer.says.text()
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    condition_row = row(qtbot, file_tab, "note")
+    choose(qtbot, condition_row, f"{LABEL}…")
+    assert "tables of a store" in condition_row.offer.says.text()
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(window.findChildren(FileImportDialog)))
     window.findChildren(FileImportDialog)[0].close()
 
 
 def test_words_are_not_offered_elsewhere(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
-    one = row(qtbot, table_tab, "carrier")
-    qtbot.waitUntil(lambda: f"{LABEL}…" in operators(one))
-    choose_column(qtbot, one, "delay")
-    assert not any(LABEL in label for label in operators(one))
+    condition_row = row(qtbot, table_tab, "carrier")
+    qtbot.waitUntil(lambda: f"{LABEL}…" in operators(condition_row))
+    choose_column(qtbot, condition_row, "delay")
+    assert not any(LABEL in label for label in operators(condition_row))
 
 
 def test_steps_with_words_are_kept(table: Table, table_tab: DatasetTab, settled: Settled) -> None:
@@ -255,10 +260,10 @@ def test_an_index_that_is_gone_is_offered_again(
     edit, again = table_tab.messages.buttons
     assert (edit.text(), again.text()) == ("Edit the filter", "Try again")
     table_tab.steps.edit_filter()
-    one = table_tab.steps.editor.findChildren(ConditionRow)[0]
-    qtbot.waitUntil(one.offer.isVisible)
-    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not one.offer.isVisible())
+    condition_row = table_tab.steps.editor.findChildren(ConditionRow)[0]
+    qtbot.waitUntil(condition_row.offer.isVisible)
+    qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not condition_row.offer.isVisible())
     again.click()
     assert settled().view.num_rows == 1
     qtbot.waitUntil(lambda: not table_tab.messages.isVisible())

@@ -34,7 +34,7 @@ from tests.ui.fake_memory import FakeEntry, FakeMemory
 @pytest.fixture
 def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[..., MainWindow]]:
     """Close a window, and start again with its saved workspace."""
-    made: list[tuple[MainWindow, Tasks]] = []
+    windows: list[tuple[MainWindow, Tasks]] = []
 
     def start(window: MainWindow, opens_current: bool = True) -> MainWindow:
         window.close()
@@ -43,7 +43,7 @@ def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[...,
     def begin(state: dict[str, Any], opens_current: bool = True) -> MainWindow:
         tasks = Tasks()
         again = MainWindow(tasks, memory, FakeEntry(state))
-        made.append((again, tasks))
+        windows.append((again, tasks))
         again.workspace.restore(opens_current)
         again.resize(1000, 700)
         again.show()
@@ -52,7 +52,7 @@ def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[...,
 
     start.begin = begin
     yield start
-    for window, tasks in made:
+    for window, tasks in windows:
         tasks.shutdown()
         window.close()
         window.deleteLater()
@@ -60,7 +60,7 @@ def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[...,
 
 
 @pytest.fixture
-def opened(qtbot) -> Callable[[MainWindow], DatasetTab]:
+def opened_tab(qtbot) -> Callable[[MainWindow], DatasetTab]:
     def wait(window: MainWindow) -> DatasetTab:
         def ready() -> bool:
             tab = window.tabs.dataset_tab
@@ -90,7 +90,7 @@ def pending(**state: object) -> dict[str, Any]:
     return {"tabs": [tab], "current": 0}
 
 
-def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, go_to, restart, opened):
+def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, go_to, restart, opened_tab):
     tab = file_tab
     draft = to_json(from_filter(col("delay") > 60))
     steps = (
@@ -106,7 +106,7 @@ def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, 
     tab.inspector.show_page("column")
     window.commands["filter_row"].trigger()
     layout = layout_of(tab.grid)
-    again = opened(restart(window))
+    again = opened_tab(restart(window))
     qtbot.waitUntil(lambda: again.grid.top_row() == 80)
     assert again.line.steps == steps and again.line.steps[0].draft == draft
     assert again.view.num_rows == tab.view.num_rows
@@ -117,40 +117,40 @@ def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, 
 
 
 @pytest.mark.slow
-def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, opened):
+def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, opened_tab):
     go_to(file_tab, 0, "carrier")
     window.commands["chart"].trigger()
     qtbot.waitUntil(lambda: file_tab.charting.view.data is not None)
     spec = file_tab.charting.view.spec
-    again = opened(restart(window))
+    again = opened_tab(restart(window))
     qtbot.waitUntil(lambda: again.charting.is_shown and again.charting.view.data is not None)
     assert again.charting.view.spec == spec
 
 
 @pytest.mark.slow
-def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, restart, opened):
+def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, restart, opened_tab):
     carriers = pa.table({"carrier": ["AA", "UA"], "name": ["American", "United"]})
-    other = store.create_table("airlines", carriers)
+    airlines = store.create_table("airlines", carriers)
     join = Join(Pipeline("airlines", ()), ("carrier",), ("carrier",), "inner", "_other")
     by_name = Group(("name",), (("n", agg.count()),))
-    table_tab.apply(Line.of([join, by_name], {"airlines": other}))
+    table_tab.apply(Line.of([join, by_name], {"airlines": airlines}))
     settled()
-    again = opened(restart(window))
+    again = opened_tab(restart(window))
     assert again.table is not None and again.line.active == (join, by_name)
     assert sorted(again.view.page(0, 2).column("name").to_pylist()) == ["American", "United"]
 
 
 @pytest.mark.slow
-def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled, restart, opened):
+def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled, restart, opened_tab):
     window.opening.open_key((f"{spark_address}/parquet:{file}",))
     tab = settled()
     tab.add_filter(col("carrier") == "AA")
     settled()
     rows, key = tab.view.num_rows, tab.key
     again = restart(window)
-    shown = opened(again)
-    assert shown.key == key and shown.dataset.address == key[0]
-    assert shown.view.num_rows == rows and shown.line == tab.line
+    open_tab = opened_tab(again)
+    assert open_tab.key == key and open_tab.dataset.address == key[0]
+    assert open_tab.view.num_rows == rows and open_tab.line == tab.line
     assert [entry.key for entry in again.sidebar.entries("file")] == [key]
     assert [str(path) for path in again.memory.recent] == [key[0]]
     assert not again.sidebar.entries("recent"), "what is open is listed once"
@@ -158,22 +158,27 @@ def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled
 
 @pytest.mark.slow
 def test_only_the_tab_in_front_is_opened_until_others_are_looked_at(
-    qtbot, window, settled, file_tab, file, other, restart, opened
+    qtbot, window, settled, file_tab, file, second_file, restart, opened_tab
 ):
-    window.open_paths([other])
+    window.open_paths([second_file])
     settled()
     window.tabs.show_tab(file_tab)
     again = restart(window)
     assert titles(again) == ["flights.parquet", "other.parquet"]
-    assert opened(again).key == (str(file),)
+    assert opened_tab(again).key == (str(file),)
     (waiting,) = again.tabs.pending_tabs
-    assert waiting.key == (str(other),) and not waiting.is_opening
+    assert waiting.key == (str(second_file),) and not waiting.is_opening
     again.commands["next_tab"].trigger()
     qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
-    assert opened(again).key == (str(other),) and titles(again) == ["flights.parquet", "other.parquet"]
+    assert opened_tab(again).key == (str(second_file),) and titles(again) == [
+        "flights.parquet",
+        "other.parquet",
+    ]
 
 
-def test_file_that_is_gone_says_so_and_opens_once_it_is_back(qtbot, window, file_tab, file, restart, opened):
+def test_file_that_is_gone_says_so_and_opens_once_it_is_back(
+    qtbot, window, file_tab, file, restart, opened_tab
+):
     content = file.read_bytes()
     window.close()
     file.unlink()
@@ -185,7 +190,7 @@ def test_file_that_is_gone_says_so_and_opens_once_it_is_back(qtbot, window, file
     assert list(buttons(tab)) == ["Try again", "Close this tab"]
     file.write_bytes(content)
     qtbot.mouseClick(buttons(tab)["Try again"], Qt.MouseButton.LeftButton)
-    assert opened(again).key == (str(file),)
+    assert opened_tab(again).key == (str(file),)
 
 
 @pytest.mark.slow
@@ -201,36 +206,36 @@ def test_tab_of_a_file_that_is_gone_is_closed_by_its_button(qtbot, window, file_
 
 @pytest.mark.slow
 def test_file_that_changed_is_shown_as_it_is_now_and_says_so(
-    qtbot, window, settled, file_tab, file, restart, opened
+    qtbot, window, settled, file_tab, file, restart, opened_tab
 ):
     file_tab.set_filter(col("delay") > 60)
     settled()
     qtbot.waitUntil(lambda: file_tab.saved_state.stamp is not None)
     window.close()
     pq.write_table(pa.table({"other": [1, 2]}), file)
-    again = opened(restart(window))
+    again = opened_tab(restart(window))
     qtbot.waitUntil(lambda: "has changed" in again.messages.label.text())
     assert again.view.num_rows == 2 and not again.line.steps
 
 
 @pytest.fixture
-def other(tmp_path: Path, rows: pa.Table) -> Path:
+def second_file(tmp_path: Path, rows: pa.Table) -> Path:
     path = tmp_path / "other.parquet"
     pq.write_table(rows, path)
     return path
 
 
 @pytest.mark.slow
-def test_slow_file_holds_no_other_tab(qtbot, file, other, monkeypatch, restart):
+def test_slow_file_holds_no_other_tab(qtbot, file, second_file, monkeypatch, restart):
     goes_on, open_file = threading.Event(), restored_tabs.open_file
 
     def open_slowly(key, reading, job):
-        if key[0] == str(other):
+        if key[0] == str(second_file):
             goes_on.wait(20)
         return open_file(key, reading, job)
 
     monkeypatch.setattr(restored_tabs, "open_file", open_slowly)
-    state = pending(key=[str(other)])
+    state = pending(key=[str(second_file)])
     state["tabs"].append({**state["tabs"][0], "state": {"key": [str(file)]}})
     state["tabs"][0]["title"] = "other.parquet"
     again = restart.begin(state)
@@ -241,32 +246,32 @@ def test_slow_file_holds_no_other_tab(qtbot, file, other, monkeypatch, restart):
     assert again.tabs.dataset_tab.name == "flights.parquet"
     goes_on.set()
     qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
-    assert [tab.key for tab in again.tabs.dataset_tabs] == [(str(other),), (str(file),)]
+    assert [tab.key for tab in again.tabs.dataset_tabs] == [(str(second_file),), (str(file),)]
 
 
 def test_file_of_the_command_line_is_shown_beside_what_was_open(
-    qtbot, window, file_tab, other, restart, opened
+    qtbot, window, file_tab, second_file, restart, opened_tab
 ):
     again = restart(window, opens_current=False)
-    again.open_paths([other])
-    assert opened(again).name == "other.parquet"
+    again.open_paths([second_file])
+    assert opened_tab(again).name == "other.parquet"
     assert titles(again) == ["flights.parquet", "other.parquet"]
     assert isinstance(again.tabs.widgets[0], PendingTab) and not again.tabs.widgets[0].is_opening
 
 
 @pytest.mark.slow
 def test_opening_what_is_not_opened_yet_opens_its_tab_as_it_was(
-    window, settled, file_tab, file, other, restart, opened
+    window, settled, file_tab, file, second_file, restart, opened_tab
 ):
     file_tab.set_filter(col("delay") > 60)
     settled()
-    window.open_paths([other])
+    window.open_paths([second_file])
     settled()
     again = restart(window)
-    opened(again)
+    opened_tab(again)
     again.open_paths([file])
     assert again.tabs.current.key == (str(file),)
-    assert opened(again).where == (col("delay") > 60)
+    assert opened_tab(again).where == (col("delay") > 60)
     assert len(again.tabs.widgets) == 2
 
 
@@ -285,28 +290,30 @@ def test_changes_are_saved_while_the_window_is_open(qtbot, window, memory, file_
 
 
 @pytest.mark.slow
-def test_tab_that_nobody_looked_at_is_saved_as_it_was(window, settled, file_tab, other, restart, opened):
+def test_tab_that_nobody_looked_at_is_saved_as_it_was(
+    window, settled, file_tab, second_file, restart, opened_tab
+):
     file_tab.set_filter(col("delay") > 60)
     settled()
-    window.open_paths([other])
+    window.open_paths([second_file])
     settled()
     again = restart(window)
-    opened(again)
+    opened_tab(again)
     again.close()
     state = again.workspace.entry.state["tabs"][0]["state"]
     third = restart.begin(again.workspace.entry.state)
     assert state["line"]["steps"][0]["kind"] == "where"
     third.tabs.show_tab(third.tabs.widgets[0])
-    assert opened(third).where == (col("delay") > 60)
+    assert opened_tab(third).where == (col("delay") > 60)
 
 
 @pytest.mark.slow
-def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table, restart, opened):
+def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table, restart, opened_tab):
     table.update([{"_id": 0, "note": "new"}])
     table_tab.versions.open_requested.emit(1)
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not table_tab)
-    opened(window).set_filter(col("note") == "row 0")
-    again = opened(restart(window))
+    opened_tab(window).set_filter(col("note") == "row 0")
+    again = opened_tab(restart(window))
     assert again.versions.pinned == 1 and again.versions.banner.label.text() == "Version 1, read-only"
     qtbot.waitUntil(lambda: again.view.num_rows == 1)
 
@@ -357,9 +364,9 @@ def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab,
     qtbot.waitUntil(lambda: tab.grid.selection.current is not None and tab.grid.current_name == "note")
     window.commands["close_tab"].trigger()
     window.open_paths([Path(file_tab.key[0])])
-    shown = settled()
+    open_tab = settled()
     window.commands["reopen_tab"].trigger()
-    assert settled() is shown and window.tabs.tabs.count() == 1, "what is open again is shown"
+    assert settled() is open_tab and window.tabs.tabs.count() == 1, "what is open again is shown"
 
 
 @pytest.mark.slow
@@ -456,8 +463,8 @@ def test_tab_is_shown_as_far_as_its_state_can_be_read(qtbot, file, restart, stat
     tab = again.tabs.current
 
     def settled() -> bool:
-        shown = again.tabs.dataset_tab
-        return tab.problem is not None if shown is None else shown.content is not None
+        open_tab = again.tabs.dataset_tab
+        return tab.problem is not None if open_tab is None else open_tab.content is not None
 
     qtbot.waitUntil(settled)
     assert (again.tabs.dataset_tab is not None) == (state.get("key") == [str(file)])
