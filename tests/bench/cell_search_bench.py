@@ -86,8 +86,8 @@ def main() -> None:
         for about, name, pattern in SEARCHES:
             for how, view in views.items():
                 runs = [timed(view, pattern, name) for _ in range(arguments.repeats)]
-                first, every = (statistics.median(run[place] for run in runs) for place in (0, 1))
-                print(f"{about + how:36}{first:>10.0f}{every:>10.0f}{runs[0][2]:>12,}", flush=True)
+                first, all_hits = (statistics.median(run[place] for run in runs) for place in (0, 1))
+                print(f"{about + how:36}{first:>10.0f}{all_hits:>10.0f}{runs[0][2]:>12,}", flush=True)
 
 
 if __name__ == "__main__":

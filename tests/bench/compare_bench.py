@@ -45,18 +45,18 @@ def write_changed(source: Path, target: Path, shuffled: bool) -> None:
 
 
 def forget() -> None:
-    for one in (cache, browsed, coded, few_rows):
-        size = one.max_bytes
-        one.resize(0)
-        one.resize(size)
+    for each_cache in (cache, browsed, coded, few_rows):
+        size = each_cache.max_bytes
+        each_cache.resize(0)
+        each_cache.resize(size)
 
 
-def by_duckdb(one: Path, other: Path) -> int:
+def by_duckdb(before: Path, after: Path) -> int:
     with duckdb.connect() as connection:
-        names = [row[0] for row in connection.sql(f"DESCRIBE SELECT * FROM '{one}'").fetchall()]
+        names = [row[0] for row in connection.sql(f"DESCRIBE SELECT * FROM '{before}'").fetchall()]
         differs = ", ".join(f'count_if(a."{n}" IS DISTINCT FROM b."{n}")' for n in names if n != KEY)
         rows = " OR ".join(f'a."{n}" IS DISTINCT FROM b."{n}"' for n in names if n != KEY)
-        sql = f"SELECT count_if({rows}), {differs} FROM '{one}' a FULL JOIN '{other}' b USING ({KEY})"
+        sql = f"SELECT count_if({rows}), {differs} FROM '{before}' a FULL JOIN '{after}' b USING ({KEY})"
         return int(connection.sql(sql).fetchall()[0][0])
 
 
@@ -71,21 +71,21 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "store") as store:
-        one, same, other = (Path(folder) / f"{name}.parquet" for name in ("one", "same", "other"))
-        make("mixed", rows, one)
-        write_changed(one, same, shuffled=False)
-        write_changed(one, other, shuffled=True)
-        table = store.create_table("orders", open_dataset(one).read())
+        original, same, shuffled = (Path(folder) / f"{name}.parquet" for name in ("one", "same", "other"))
+        make("mixed", rows, original)
+        write_changed(original, same, shuffled=False)
+        write_changed(original, shuffled, shuffled=True)
+        table = store.create_table("orders", open_dataset(original).read())
         ids = np.sort(np.random.default_rng(7).choice(rows, CHANGES, replace=False))
         table.edit([pa.table({"_id": ids, "total": from_numpy(np.full(CHANGES, -1.0))})])
 
         def files(target: Path, key: str | list[str] | None) -> Callable[[], Comparison]:
-            return lambda: compare(open_dataset(one), open_dataset(target), key)
+            return lambda: compare(open_dataset(original), open_dataset(target), key)
 
         ways: dict[str, Callable[[], object]] = {
-            "DuckDB, one statement": lambda: by_duckdb(one, same),
+            "DuckDB, one statement": lambda: by_duckdb(original, same),
             "by key, same order": files(same, KEY),
-            "by key, other order": files(other, KEY),
+            "by key, other order": files(shuffled, KEY),
             "key found, same order": files(same, None),
             "by order": files(same, []),
             "versions": lambda: table.history.compare(1),

@@ -37,6 +37,6 @@ def mongodb(mongodb_uri: str, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture(autouse=True)
 def server_of_system(request: pytest.FixtureRequest) -> None:
     """Start a MongoDB server for tests of the system "mongodb"."""
-    given = getattr(request.node, "callspec", None)
-    if given is not None and "mongodb" in given.params.values():
+    call = getattr(request.node, "callspec", None)
+    if call is not None and "mongodb" in call.params.values():
         request.getfixturevalue("mongodb")

@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
     arguments = parser.parse_args(argv)
-    found = [one for one in SavedRuns(arguments.kept).ended() if not one.workload.startswith("mine:")]
-    write_text(arguments.out, to_json([*shipped(), *found]))
-    print(f"{len(found):,} child processes read, {arguments.out} written")
+    ends = [end for end in SavedRuns(arguments.kept).ended() if not end.workload.startswith("mine:")]
+    write_text(arguments.out, to_json([*shipped(), *ends]))
+    print(f"{len(ends):,} child processes read, {arguments.out} written")
     return 0
 
 

@@ -71,9 +71,9 @@ def sample(system: str, count: int) -> float:
 
 def sampled(system: str, count: int) -> float:
     root = str(Path(__file__).parents[2] / "packaging")
-    asked = [sys.executable, __file__, "--sample", system, str(count)]
+    command = [sys.executable, __file__, "--sample", system, str(count)]
     process = subprocess.run(
-        asked, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": root}
+        command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": root}
     )
     return float(process.stdout)
 
@@ -82,14 +82,14 @@ def main(sizes: list[int]) -> None:
     for count in sizes:
         times: dict[str, list[float]] = {system: [] for system in SYSTEMS}
         for _ in range(ROUNDS):
-            for system, taken in times.items():
-                taken.append(sampled(system, count))
-        told = "  ".join(
-            f"{system} {statistics.median(taken):,.1f} ms (lowest {min(taken):,.1f})"
-            for system, taken in times.items()
+            for system, seconds in times.items():
+                seconds.append(sampled(system, count))
+        medians = "  ".join(
+            f"{system} {statistics.median(seconds):,.1f} ms (lowest {min(seconds):,.1f})"
+            for system, seconds in times.items()
         )
         ratio = statistics.median(times["sqlite"]) / statistics.median(times["lamella"])
-        print(f"{count:>9,} rows: {told}  SQLite ÷ {ratio:.2f}", flush=True)
+        print(f"{count:>9,} rows: {medians}  SQLite ÷ {ratio:.2f}", flush=True)
 
 
 if __name__ == "__main__":

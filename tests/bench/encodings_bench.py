@@ -122,8 +122,8 @@ def sample(kind: str, name: str, codec: str) -> Numbers:
         )
         reads = [milliseconds(lambda: pq.ParquetFile(path, pre_buffer=False).read()) for _ in range(6)]
         connection = duckdb.connect()
-        asked = f"SELECT count(*), count(x1) FROM '{path}' WHERE {where}"
-        queries = [milliseconds(lambda: connection.sql(asked).fetchall()) for _ in range(4)]
+        query = f"SELECT count(*), count(x1) FROM '{path}' WHERE {where}"
+        queries = [milliseconds(lambda: connection.sql(query).fetchall()) for _ in range(4)]
         return {
             "write": write,
             "size": path.stat().st_size / 1e6,
@@ -161,8 +161,8 @@ def measured(rounds: int) -> dict[tuple[str, str, str], Numbers]:
         for candidate in random.sample(list(samples), len(samples)):
             samples[candidate].append(sampled(candidate))
     return {
-        candidate: {key: statistics.median(taken[key] for taken in found) for key in found[0]}
-        for candidate, found in samples.items()
+        candidate: {key: statistics.median(figures[key] for figures in runs) for key in runs[0]}
+        for candidate, runs in samples.items()
     }
 
 
@@ -183,12 +183,12 @@ def report(numbers: dict[tuple[str, str, str], Numbers], rounds: int) -> str:
         lines += [f"## {kind.capitalize()}", "", "| encoding | codec | write | MB | first | read | query |"]
         lines += ["|---|---|---:|---:|---:|---:|---:|"]
         ours = chosen(kind)
-        for (of, name, codec), found in numbers.items():
+        for (of, name, codec), figures in numbers.items():
             if of == kind:
                 cells = [
                     name,
                     codec,
-                    *(f"{found[key]:.1f}" for key in ("write", "size", "first", "read", "query")),
+                    *(f"{figures[key]:.1f}" for key in ("write", "size", "first", "read", "query")),
                 ]
                 bold = [f"**{cell}**" for cell in cells] if (name, codec) == ours else cells
                 lines.append(f"| {' | '.join(bold)} |")

@@ -201,8 +201,8 @@ def compare(count: int, formats: list[str], chosen: list[str], repeats: int, fol
                     str(source),
                     str(target),
                 ]
-                done = subprocess.run(words, capture_output=True, text=True, check=True)
-                samples[name].append(json.loads(done.stdout.splitlines()[-1]))
+                result = subprocess.run(words, capture_output=True, text=True, check=True)
+                samples[name].append(json.loads(result.stdout.splitlines()[-1]))
                 target.unlink()
         report(kind, size, samples)
 

@@ -67,10 +67,10 @@ def conditions(count: int) -> dict[str, Filter]:
 
 
 def forget() -> None:
-    for one in (cache, browsed, coded, few_rows):
-        size = one.max_bytes
-        one.resize(0)
-        one.resize(size)
+    for each_cache in (cache, browsed, coded, few_rows):
+        size = each_cache.max_bytes
+        each_cache.resize(0)
+        each_cache.resize(size)
     find.forget()
 
 
@@ -104,7 +104,7 @@ def measured(folder: Path, where: Filter, repeats: int) -> list[str]:
     with Store.open(folder) as store:
         forget()
         chosen = [RowSearch(store["t"].snapshot(), where).strategy.method.value for _ in range(2)]
-    return [f"{statistics.median(found):.1f}" for found in times.values()] + chosen
+    return [f"{statistics.median(samples):.1f}" for samples in times.values()] + chosen
 
 
 def main() -> None:

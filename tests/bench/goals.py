@@ -121,22 +121,22 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
     return [verdict for goal in GOALS for verdict in _of_goal(goal, records)]
 
 
-def goal_table(found: Sequence[Verdict]) -> ReportTable:
+def goal_table(all_verdicts: Sequence[Verdict]) -> ReportTable:
     header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal", "")
-    return ReportTable("Goals (medians, or the percentile named)", header, tuple(map(_line, found)))
+    return ReportTable("Goals (medians, or the percentile named)", header, tuple(map(_line, all_verdicts)))
 
 
-def missed_and_met(found: Sequence[Verdict]) -> list[ReportTable]:
+def missed_and_met(all_verdicts: Sequence[Verdict]) -> list[ReportTable]:
     """Return the lines for a page: missed goals one by one; for met goals, one line for all sizes of a goal,
     and for operations of one workload that may take the same time."""
     header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal")
-    missed = tuple(_line(one)[:-1] for one in found if one.counts and not one.met)
+    missed = tuple(_line(verdict)[:-1] for verdict in all_verdicts if verdict.counts and not verdict.met)
     met: dict[Hashable, list[Verdict]] = {}
-    for one in found:
-        if one.counts and one.met:
-            goal = one.goal
-            alike = (goal.workload, goal.limit, goal.percent, goal.quantity, one.rows)
-            met.setdefault(goal if goal.rival else alike, []).append(one)
+    for verdict in all_verdicts:
+        if verdict.counts and verdict.met:
+            goal = verdict.goal
+            alike = (goal.workload, goal.limit, goal.percent, goal.quantity, verdict.rows)
+            met.setdefault(goal if goal.rival else alike, []).append(verdict)
     lines = tuple(
         _line_of_sizes(group) if group[0].goal.rival else _line_of_times(group) for group in met.values()
     )
@@ -156,10 +156,10 @@ def _line_of_sizes(group: Sequence[Verdict]) -> tuple[str, ...]:
 
 def _line_of_times(group: Sequence[Verdict]) -> tuple[str, ...]:
     """Return a line with the operations, and the shortest and longest time of one of them."""
-    lines = [_line(one)[:-1] for one in sorted(group, key=lambda one: one.ours)]
+    lines = [_line(verdict)[:-1] for verdict in sorted(group, key=lambda verdict: verdict.ours)]
     times = dict.fromkeys((lines[0][3], lines[-1][3]))
     percentile = lines[0][1].rpartition(", ")[2]
-    titles = "; ".join(_line(one)[1].rpartition(", ")[0] for one in group)
+    titles = "; ".join(_line(verdict)[1].rpartition(", ")[0] for verdict in group)
     return lines[0][0], f"{titles}: {percentile}", lines[0][2], " to ".join(times), *lines[0][4:]
 
 
@@ -174,8 +174,8 @@ def _of_goal(goal: Goal, records: Sequence[Record]) -> list[Verdict]:
     judged = [record for (_, call), group in calls.items() if call != FIRST for record in group]
     points = summaries(judged, quantity=goal.quantity)
     sizes = sorted({rows for _, _, rows in points})
-    found = [verdict for rows in sizes if (verdict := _verdict(goal, rows, points))]
-    return [verdict for verdict in found if verdict.counts] or found[-1:]
+    results = [verdict for rows in sizes if (verdict := _verdict(goal, rows, points))]
+    return [verdict for verdict in results if verdict.counts] or results[-1:]
 
 
 def _verdict(goal: Goal, rows: int, points: Mapping[Point, Summary]) -> Verdict | None:
@@ -189,25 +189,25 @@ def _verdict(goal: Goal, rows: int, points: Mapping[Point, Summary]) -> Verdict 
 
 def _line(verdict: Verdict) -> tuple[str, ...]:
     goal, theirs = verdict.goal, verdict.theirs
-    shown = shown_bytes if goal.quantity == "disk_bytes" else shown_seconds
+    in_words = shown_bytes if goal.quantity == "disk_bytes" else shown_seconds
     title = workload_named(goal.workload).operation(goal.operation).title
     what = ", bytes on disk" if goal.quantity == "disk_bytes" else f", p{goal.percent:.0f}"
     return (
         goal.workload,
         title + (what if what != ", p50" or theirs is None else ""),
         f"{verdict.rows:,}",
-        shown(verdict.ours),
-        _rival(goal, shown(theirs)) if theirs is not None else "–",
+        in_words(verdict.ours),
+        _rival(goal, in_words(theirs)) if theirs is not None else "–",
         shown_share(verdict.ours / theirs) if theirs else "–",
         _wanted(goal),
         _mark(verdict),
     )
 
 
-def _rival(goal: Goal, shown: str) -> str:
+def _rival(goal: Goal, in_words: str) -> str:
     if goal.rival_operation:
-        return f"{workload_named(goal.workload).operation(goal.rival_operation).title} {shown}"
-    return f"{entry_named(goal.rival or OURS).title} {shown}"
+        return f"{workload_named(goal.workload).operation(goal.rival_operation).title} {in_words}"
+    return f"{entry_named(goal.rival or OURS).title} {in_words}"
 
 
 def _wanted(goal: Goal) -> str:

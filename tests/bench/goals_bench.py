@@ -54,11 +54,11 @@ FEW, MANY, MOST = ALL_SIZES[:5], ALL_SIZES[5:6], ALL_SIZES[6:]
 
 def _sizes(name: str, systems: tuple[str, ...], at_most: int = 5) -> list[Plan]:
     """Return the plans of all sizes, with a process for every step only if the work outweighs its start."""
-    asked = workload_named(name)
+    workload = workload_named(name)
     return [
-        Plan(asked, systems, FEW, fresh=False),
-        Plan(asked, systems, MANY),
-        Plan(asked, systems, MOST, at_most),
+        Plan(workload, systems, FEW, fresh=False),
+        Plan(workload, systems, MANY),
+        Plan(workload, systems, MOST, at_most),
     ]
 
 
@@ -129,17 +129,17 @@ class Told:
             time.monotonic() - self.started,
             None,
             tuple(self.records),
-            tuple(one for one in self.lost if isinstance(one, Failure)),
-            tuple(one for one in self.lost if isinstance(one, Unsupported)),
-            tuple({(one.workload, one.system): one for one in self.surroundings}.values()),
+            tuple(loss for loss in self.lost if isinstance(loss, Failure)),
+            tuple(loss for loss in self.lost if isinstance(loss, Unsupported)),
+            tuple({(loss.workload, loss.system): loss for loss in self.surroundings}.values()),
         )
 
 
-def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> None:
+def measure(plans: Sequence[Plan], progress: Told, folder: Path | None, out: Path | None) -> None:
     """Run the benchmarks one after another. `out` is rewritten after each, and if a benchmark is
     interrupted."""
     for plan in plans:
-        told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
+        progress.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
         try:
             runner.run_workload(
                 plan.workload,
@@ -147,42 +147,42 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
                 plan.systems,
                 repeats=plan.repeats,
                 folder=folder,
-                on_event=told.hear,
-                job=Job(told.progress),
+                on_event=progress.hear,
+                job=Job(progress.progress),
                 fresh=plan.fresh,
             )
         finally:
             if out is not None:
-                write_results_file(told.run(), out)
+                write_results_file(progress.run(), out)
 
 
-def recall(files: Sequence[Path], told: Told) -> None:
+def recall(files: Sequence[Path], progress: Told) -> None:
     """Read the results files of earlier benchmarks."""
     run = combine([read_results_file(file) for file in files])
-    told.records, told.surroundings = list(run.records), list(run.surroundings)
-    told.lost = [*run.unsupported, *run.failures]
-    told.command, told.date = run.command, run.started
+    progress.records, progress.surroundings = list(run.records), list(run.surroundings)
+    progress.lost = [*run.unsupported, *run.failures]
+    progress.command, progress.date = run.command, run.started
 
 
-def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> bool:
+def finished(plans: Sequence[Plan], progress: Told, folder: Path | None, out: Path | None) -> bool:
     """Measure; return False if Ctrl+C interrupted it."""
     try:
-        measure(plans, told, folder, out)
+        measure(plans, progress, folder, out)
     except KeyboardInterrupt:
-        told.say("Interrupted. Measured so far:")
+        progress.say("Interrupted. Measured so far:")
         return False
     return True
 
 
 def report(run: SavedRun, file: str) -> str:
     """Return the report, with missed goals first; `file` is the page's link to all samples."""
-    found = [verdict for verdict in verdicts(run.records) if verdict.counts]
-    met = sum(verdict.met for verdict in found)
+    counted = [verdict for verdict in verdicts(run.records) if verdict.counts]
+    met = sum(verdict.met for verdict in counted)
     show = f"`lamella bench --show docs/{file}`"
     parts = [
-        f"**{met} of {len(found)} goals are met, {len(found) - met} are missed.** Measured on"
+        f"**{met} of {len(counted)} goals are met, {len(counted) - met} are missed.** Measured on"
         f" {run.started:%d %B %Y}; all figures are in [{Path(file).name}]({file}), which {show} opens.",
-        *(table.as_markdown() for table in missed_and_met(found)),
+        *(table.as_markdown() for table in missed_and_met(counted)),
         "÷ 3.1 says that Lamella takes the other's time divided by 3.1, × 2.0 that it takes twice that time.",
         _at_largest_sizes(run.records),
         machine_and_systems(by_system(run.surroundings)),
@@ -193,7 +193,7 @@ def report(run: SavedRun, file: str) -> str:
 
 def _at_largest_sizes(records: Sequence[Record]) -> str:
     """Return every operation compared with the best of the others, whether it has a goal or not."""
-    largest = {name: max(one.rows for one in group) for name, group in by_workload(records).items()}
+    largest = {name: max(point.rows for point in group) for name, group in by_workload(records).items()}
     table = overview_table([record for record in records if record.rows == largest[record.workload]])
     lines = tuple((_LINK.sub(r"\1", line[0]), *line[1:]) for line in table.lines)
     return replace(table, title=f"{table.title}, at the largest size", lines=lines).as_markdown()
@@ -215,12 +215,14 @@ def chosen(arguments: argparse.Namespace) -> list[Plan]:
     return [_installed(plan, arguments.systems) for plan in plans]
 
 
-def _installed(plan: Plan, wanted: Sequence[str] | None) -> Plan:
+def _installed(plan: Plan, names: Sequence[str] | None) -> Plan:
     for name in plan.systems:
         if ENTRIES[name].missing:
             print(f"{name} is left out. {ENTRIES[name].missing}", file=sys.stderr)
-    there = tuple(name for name in plan.systems if not ENTRIES[name].missing and name in (wanted or ENTRIES))
-    return replace(plan, systems=there)
+    available = tuple(
+        name for name in plan.systems if not ENTRIES[name].missing and name in (names or ENTRIES)
+    )
+    return replace(plan, systems=available)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -251,24 +253,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only a test that it runs")
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
-    told, file = Told(), (arguments.of or [arguments.export])[0]
-    told.command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
+    progress, file = Told(), (arguments.of or [arguments.export])[0]
+    progress.command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
     if arguments.report and file is None:
         parser.error("--report needs the file that it links to: --export, or --of")
     if arguments.of:
-        recall(arguments.of, told)
-    stopped = not arguments.of and not finished(chosen(arguments), told, arguments.folder, arguments.export)
-    told.records = [record for record in told.records if record.workload in (arguments.only or WORKLOADS)]
-    print("\n" + goal_table(verdicts(told.records)).as_text())
+        recall(arguments.of, progress)
+    stopped = not arguments.of and not finished(
+        chosen(arguments), progress, arguments.folder, arguments.export
+    )
+    progress.records = [
+        record for record in progress.records if record.workload in (arguments.only or WORKLOADS)
+    ]
+    print("\n" + goal_table(verdicts(progress.records)).as_text())
     if arguments.report and not stopped:
         link = os.path.relpath(file.absolute(), arguments.report.absolute().parent)
-        put_into(arguments.report, "measured", report(told.run(), link))
-    for failure in told.diary.failures:
+        put_into(arguments.report, "measured", report(progress.run(), link))
+    for failure in progress.diary.failures:
         print(
             f"{failure.system}, {failure.operation}, {failure.rows:,} rows: {failure.message}",
             file=sys.stderr,
         )
-    return STOPPED if stopped else 1 if told.diary.failures else 0
+    return STOPPED if stopped else 1 if progress.diary.failures else 0
 
 
 def _words(text: str) -> list[str]:

@@ -53,8 +53,8 @@ class Watched(QApplication):
                 self._held.append(busy)
 
     def take_held(self) -> list[float]:
-        taken, self._held = self._held, []
-        return taken
+        events, self._held = self._held, []
+        return events
 
 
 def until(condition: Callable[[], bool], grid: GridView) -> None:

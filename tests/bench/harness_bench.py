@@ -67,7 +67,7 @@ def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = Non
 def added_to_work(repeats: int) -> list[Added]:
     """Measure reading everything, the first and the second time, in the cycle that every child process
     runs."""
-    told: dict[str, list[float]] = {}
+    with_harness: dict[str, list[float]] = {}
     bare: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
         system = Busy(Path(place), SCATTERED)
@@ -75,14 +75,14 @@ def added_to_work(repeats: int) -> list[Added]:
         list(cycle.step("fill"))
         for _ in range(repeats):
             for sample in cycle.step("read"):
-                told.setdefault(sample.operation, []).append(sample.cost.seconds)
+                with_harness.setdefault(sample.operation, []).append(sample.cost.seconds)
                 bare.setdefault(sample.operation, []).append(_bare(system.read))
-    return [Added(name, Busy.id, median(told[name]), median(bare[name])) for name in told]
+    return [Added(name, Busy.id, median(with_harness[name]), median(bare[name])) for name in with_harness]
 
 
-def table(found: Sequence[Added]) -> ReportTable:
+def table(lines: Sequence[Added]) -> ReportTable:
     header = ("operation", "system", "with harness", "bare", "added", "verdict")
-    return ReportTable("What the harness adds (medians)", header, tuple(map(_line, found)))
+    return ReportTable("What the harness adds (medians)", header, tuple(map(_line, lines)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,21 +94,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args(sys.argv[1:] if argv is None else argv)
-    measured = [one for w in MEASURED for one in added_to_nothing(w, arguments.repeats, arguments.folder)]
-    found = [*measured, *added_to_work(30 * arguments.repeats)]
-    print(table(found).as_text())
-    return 0 if all(one.is_little for one in found) else 1
+    measured = [added for w in MEASURED for added in added_to_nothing(w, arguments.repeats, arguments.folder)]
+    results = [*measured, *added_to_work(30 * arguments.repeats)]
+    print(table(results).as_text())
+    return 0 if all(added.is_little for added in results) else 1
 
 
-def _line(one: Added) -> tuple[str, ...]:
-    share = f" ({one.seconds / one.bare:+.2%})" if one.system == Busy.id else ""
+def _line(added: Added) -> tuple[str, ...]:
+    share = f" ({added.seconds / added.bare:+.2%})" if added.system == Busy.id else ""
     return (
-        one.operation,
-        one.system,
-        shown_seconds(one.told),
-        shown_seconds(one.bare),
-        f"{one.seconds * 1e6:+.2f} µs{share}",
-        "little" if one.is_little else "TOO MUCH",
+        added.operation,
+        added.system,
+        shown_seconds(added.told),
+        shown_seconds(added.bare),
+        f"{added.seconds * 1e6:+.2f} µs{share}",
+        "little" if added.is_little else "TOO MUCH",
     )
 
 

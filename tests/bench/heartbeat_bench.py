@@ -133,13 +133,13 @@ class Session:
 
         self.wait(is_settled)
 
-    def measure(self, name: str, act: Callable[[], Any], done: Callable[[], Any] | None = None) -> None:
+    def measure(self, name: str, act: Callable[[], Any], is_over: Callable[[], Any] | None = None) -> None:
         self.wait(lambda: not self.tasks.running)
         self.holds.clear()
         whole, call = Stopwatch(), Stopwatch()
         act()
         own = call.hold("the call itself")
-        self.wait(done) if done is not None else self.settle()
+        self.wait(is_over) if is_over is not None else self.settle()
         took = whole.hold(name).wall
         holds = [own, *self.holds]
         longest = max(holds, key=lambda hold: hold.wall)

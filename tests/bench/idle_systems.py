@@ -46,11 +46,11 @@ class NoOp(TableSystem):
     def create(self, prepared: Rows) -> None:
         self._begin(prepared)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._begin(made)
+    def fill(self, batches: Iterable[Columns]) -> None:
+        self._begin(batches)
 
-    def _begin(self, made: Iterable[Columns | Row]) -> None:
-        self._made = made
+    def _begin(self, batches: Iterable[Columns | Row]) -> None:
+        self._made = batches
         self._table: Columns | None = None
         self._told: list[tuple[Sequence[int], Rows | None]] = []
 
@@ -64,8 +64,8 @@ class NoOp(TableSystem):
         return is_needle
 
     def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = numbers.tolist()
-        return found
+        plain: list[int] = numbers.tolist()
+        return plain
 
     def get(self, row_id: int) -> int:
         return row_id
@@ -132,9 +132,9 @@ class Busy(NoOp):
         super().update_by_row_id(prepared)
 
 
-def _table(made: Iterable[Columns | Row]) -> Columns:
+def _table(batches: Iterable[Columns | Row]) -> Columns:
     """Return a table from blocks of columns, or from rows."""
-    parts: list[Any] = list(made)
+    parts: list[Any] = list(batches)
     if not isinstance(next(iter(parts[0].values())), np.ndarray):
         parts = [{name: np.array([row[name] for row in parts]) for name in parts[0]}]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -134,8 +134,8 @@ STEPS: dict[str, Callable[[Path, str, int], None]] = {
 def in_a_process(step: str, folder: Path, kind: str, rows: int) -> Measurement:
     words = [sys.executable, "-m", "tests.bench.memory_bench", "--step", step, "--kind", kind]
     words += ["--rows", str(rows), "--folder", str(folder)]
-    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return Measurement(**json.loads(done.stdout.splitlines()[-1]))
+    result = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return Measurement(**json.loads(result.stdout.splitlines()[-1]))
 
 
 def child(step: str, folder: Path, kind: str, rows: int) -> None:
@@ -151,9 +151,12 @@ def run(kind: str, rows: int, parent: Path | None) -> Iterator[Measurement]:
         refuse_full_disk(folder, rows * BYTES_PER_ROW[kind])
         for step in STEPS:
             print(f"{step} …", flush=True)
-            found = in_a_process(step, folder, kind, rows)
-            print(f"  {shown_seconds(found.seconds)}, peak {shown_bytes(found.peak_rss_bytes)}", flush=True)
-            yield found
+            measurement = in_a_process(step, folder, kind, rows)
+            print(
+                f"  {shown_seconds(measurement.seconds)}, peak {shown_bytes(measurement.peak_rss_bytes)}",
+                flush=True,
+            )
+            yield measurement
     finally:
         shutil.rmtree(folder)
 
@@ -167,7 +170,7 @@ def refuse_full_disk(folder: Path, data_bytes: int) -> None:
         )
 
 
-def table_of(found: Sequence[Measurement]) -> ReportTable:
+def table_of(measurements: Sequence[Measurement]) -> ReportTable:
     header = (
         "step",
         "rows",
@@ -178,14 +181,14 @@ def table_of(found: Sequence[Measurement]) -> ReportTable:
     )
     lines = tuple(
         (
-            one.step,
-            f"{one.rows:,}",
-            shown_seconds(one.seconds),
-            shown_bytes(one.disk_bytes),
-            shown_bytes(one.peak_rss_bytes),
-            "–" if one.step == "write csv" else "yes" if one.met else "NO",
+            measurement.step,
+            f"{measurement.rows:,}",
+            shown_seconds(measurement.seconds),
+            shown_bytes(measurement.disk_bytes),
+            shown_bytes(measurement.peak_rss_bytes),
+            "–" if measurement.step == "write csv" else "yes" if measurement.met else "NO",
         )
-        for one in found
+        for measurement in measurements
     )
     return ReportTable("Peak memory", header, lines)
 
@@ -213,15 +216,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     rows = int(arguments.gigabytes * 1e9 / BYTES_PER_ROW[arguments.kind])
     machine = sentence(environment(arguments.folder or Path(tempfile.gettempdir())))
-    found = list(run(arguments.kind, rows, arguments.folder))
-    print("\n" + table_of(found).as_text())
+    measurements = list(run(arguments.kind, rows, arguments.folder))
+    print("\n" + table_of(measurements).as_text())
     if arguments.json:
-        write_text(arguments.json, json.dumps([asdict(one) for one in found], indent=1) + "\n")
+        write_text(
+            arguments.json, json.dumps([asdict(measurement) for measurement in measurements], indent=1) + "\n"
+        )
     if arguments.report:
         command = shlex.join(["python", "-m", "tests.bench.memory_bench", *words])
-        text = f"Measured by `{command}`. Machine: {machine}.\n\n{table_of(found).as_markdown()}"
+        text = f"Measured by `{command}`. Machine: {machine}.\n\n{table_of(measurements).as_markdown()}"
         put_into(arguments.report, "memory", text)
-    return 0 if all(one.met for one in found if one.step != "write csv") else 1
+    return 0 if all(measurement.met for measurement in measurements if measurement.step != "write csv") else 1
 
 
 if __name__ == "__main__":

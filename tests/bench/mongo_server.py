@@ -89,7 +89,7 @@ def _fetch(jars: Path) -> None:
         pom.write_text(POM, encoding="utf-8")
         command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies"]
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 [*command, f"-DoutputDirectory={fetched}"],
                 capture_output=True,
                 encoding="utf-8",
@@ -98,8 +98,8 @@ def _fetch(jars: Path) -> None:
             )
         except subprocess.TimeoutExpired:
             pytest.skip(f"Maven Central gave no MongoDB server for tests within {FETCH_SECONDS} s")
-        if done.returncode != 0:
-            pytest.skip(f"Maven could not fetch a MongoDB server for tests: {_first_error(done.stdout)}")
+        if result.returncode != 0:
+            pytest.skip(f"Maven could not fetch a MongoDB server for tests: {_first_error(result.stdout)}")
         if not jars.is_dir():  # another run may have been faster
             fetched.rename(jars)
 

@@ -31,9 +31,11 @@ def page_text(run: SavedRun) -> str:
         system = record.system.partition("@")[0]
         latencies.setdefault((record.operation, system), []).extend(record.latencies or (record.seconds,))
     lines = [
-        f"| {operation.title} | " + " | ".join(_cell(latencies[operation.id, one]) for one in SYSTEMS) + " |"
+        f"| {operation.title} | "
+        + " | ".join(_cell(latencies[operation.id, system_name]) for system_name in SYSTEMS)
+        + " |"
         for operation in CATALOG.operations
-        if all((operation.id, one) in latencies for one in SYSTEMS)
+        if all((operation.id, system_name) in latencies for system_name in SYSTEMS)
     ]
     head = [
         f"| median, 99 of 100 | {' | '.join(SYSTEMS.values())} |",

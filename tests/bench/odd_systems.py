@@ -43,9 +43,9 @@ class LyingIndexes(SQLiteIndexes):
     """Finds one row too few by a range."""
 
     def questions(self) -> Questions:
-        asked = super().questions()
-        honest = asked["range_keys"]
-        return {**asked, "range_keys": replace(honest, ask=lambda *about: honest.ask(*about)[:-1])}
+        questions = super().questions()
+        honest = questions["range_keys"]
+        return {**questions, "range_keys": replace(honest, ask=lambda *about: honest.ask(*about)[:-1])}
 
 
 class Crasher(SQLite):
@@ -90,9 +90,9 @@ class Hoarder(SQLite):
     """Takes more and more memory, and never frees any."""
 
     def read(self) -> Tuples:
-        held = []
+        blocks = []
         while True:
-            held.append(b"\1" * 20_000_000)
+            blocks.append(b"\1" * 20_000_000)
             time.sleep(0.02)
 
 

@@ -94,11 +94,11 @@ def _first_queries(folder: Path, repeats: int) -> None:
     for _ in range(repeats):
         for name, code in FIRST.items():
             command = [sys.executable, "-c", code]
-            found = os.environ | {"PYTHONPATH": str(ROOT / "packaging")}
+            environment = os.environ | {"PYTHONPATH": str(ROOT / "packaging")}
             process = subprocess.run(
                 command,
                 cwd=folder,
-                env=found,
+                env=environment,
                 check=True,
                 capture_output=True,
                 text=True,
@@ -135,25 +135,25 @@ def _single(folder: Path, rows: int) -> None:
             "get, first": [_seconds(lambda i=i: table.get(i)) for i in ids],
             "get, again": [_seconds(lambda i=i: table.get(i)) for i in ids],
         }
-        for name, asked in PAGED.items():
-            for depth, times in _depths(table, asked).items():
+        for name, query in PAGED.items():
+            for depth, times in _depths(table, query).items():
                 seconds[f"page {depth}{name}"] = times
         _report(seconds, "get, first")
 
 
-def _depths(table: Table, asked: dict[str, object]) -> dict[int, list[float]]:
+def _depths(table: Table, query: dict[str, object]) -> dict[int, list[float]]:
     """Return the seconds of the pages around the first, the tenth, the hundredth and the five hundredth."""
     after, times = None, {10: [], 100: [], 500: []}  # type: ignore[var-annotated]
     for number in range(1, 511):
         before = time.perf_counter()
-        page = table.page(PAGE_ROWS, after, **asked)  # type: ignore[arg-type]
-        for depth, taken in times.items():
+        page = table.page(PAGE_ROWS, after, **query)  # type: ignore[arg-type]
+        for depth, samples in times.items():
             if depth <= number < depth + 10:
-                taken.append(time.perf_counter() - before)
+                samples.append(time.perf_counter() - before)
         after = page.next
         if after is None:
             break
-    return {depth: taken for depth, taken in times.items() if taken}
+    return {depth: samples for depth, samples in times.items() if samples}
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -31,12 +31,12 @@ from typing import Any
 
 SIZE, REPEATS, THREADS = 256 << 20, 7, 8
 KEY = "remote_bench"
-Read = Callable[[int, int], int]
+ReadRange = Callable[[int, int], int]
 
 
 def libraries(
     endpoint: str, key: str, secret: str, bucket: str
-) -> Iterator[tuple[str, Callable[[], int], Read]]:
+) -> Iterator[tuple[str, Callable[[], int], ReadRange]]:
     """Return for each library its name, a function for the file's size, and one that reads a range and
     returns its length."""
     with suppress(ImportError):
@@ -61,13 +61,17 @@ def libraries(
     with suppress(ImportError):
         from s3fs import S3FileSystem as Fsspec
 
-        other = Fsspec(key=key, secret=secret, endpoint_url=endpoint)
+        filesystem = Fsspec(key=key, secret=secret, endpoint_url=endpoint)
 
         def size() -> int:
-            other.invalidate_cache()
-            return int(other.info(f"{bucket}/{KEY}")["size"])
+            filesystem.invalidate_cache()
+            return int(filesystem.info(f"{bucket}/{KEY}")["size"])
 
-        yield "s3fs", size, lambda start, stop: len(other.cat_file(f"{bucket}/{KEY}", start=start, end=stop))
+        yield (
+            "s3fs",
+            size,
+            lambda start, stop: len(filesystem.cat_file(f"{bucket}/{KEY}", start=start, end=stop)),
+        )
 
 
 def opened(endpoint: str, key: str, secret: str, bucket: str) -> Any:
@@ -121,8 +125,8 @@ def first_rows(rows: int, endpoint: str, key: str, secret: str, bucket: str) -> 
         for number in range(REPEATS):
             environment["LAMELLA_HOME"] = str(Path(scratch, str(number)))
             for samples in times.values():
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-                samples.append(float(done.stdout))
+                result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                samples.append(float(result.stdout))
         for name, samples in times.items():
             print(f"{name}: {statistics.median(samples) * 1000:.0f} ms of {sorted(samples)}")
 
@@ -142,20 +146,20 @@ def main() -> None:
     starts = [chance.randrange(SIZE - (2 << 20)) for _ in range(24)]
     print("| library | size, ms | 64 KB, ms | 24 × 2 MB, ms | 256 MB, ms |\n|---|---:|---:|---:|---:|")
     with ThreadPoolExecutor(THREADS) as threads:
-        for name, size, read in libraries(**options):
-            read(0, 10)
+        for name, size, read_range in libraries(**options):
+            read_range(0, 10)
 
-            def many(read: Read = read) -> list[int]:
-                return list(threads.map(lambda start: read(start, start + (2 << 20)), starts))
+            def many(read_range: ReadRange = read_range) -> list[int]:
+                return list(threads.map(lambda start: read_range(start, start + (2 << 20)), starts))
 
-            def whole(read: Read = read) -> list[int]:
+            def whole(read_range: ReadRange = read_range) -> list[int]:
                 return list(
-                    threads.map(lambda start: read(start, start + (8 << 20)), range(0, SIZE, 8 << 20))
+                    threads.map(lambda start: read_range(start, start + (8 << 20)), range(0, SIZE, 8 << 20))
                 )
 
             times = (
                 median(size, 21),
-                median(lambda read=read: read(0, 64 << 10), 21),
+                median(lambda read_range=read_range: read_range(0, 64 << 10), 21),
                 median(many),
                 median(whole, 3),
             )

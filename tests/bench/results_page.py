@@ -87,12 +87,12 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
     """Return the page; `file` and `pictures` are its links."""
     measured = by_workload(run.samples)
     groups = {name: measured[name] for name in WORKLOADS if name in measured}
-    found = [(name, one) for name, group in groups.items() for one in standings(group)]
+    results = [(name, standing) for name, group in groups.items() for standing in standings(group)]
     parts = [
         "# Benchmark results",
-        _verdict(run, found),
-        f"Furthest ahead: {_furthest(found, AHEAD)}.",
-        f"Furthest behind: {_furthest(found, BEHIND)}.",
+        _verdict(run, results),
+        f"Furthest ahead: {_furthest(results, AHEAD)}.",
+        f"Furthest behind: {_furthest(results, BEHIND)}.",
         *_each_rival(groups),
         _how_to_read(),
         "## Every workload",
@@ -105,11 +105,11 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _verdict(run: SavedRun, found: Sequence[tuple[str, Standing]]) -> str:
+def _verdict(run: SavedRun, results: Sequence[tuple[str, Standing]]) -> str:
     systems = {plain_name(sample.system) for sample in run.samples} - {"lamella"}
     workloads = {sample.workload for sample in run.samples}
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else "an unknown machine"
-    ours = [one for _, one in found if one.subject == "lamella"]
+    ours = [standing for _, standing in results if standing.subject == "lamella"]
     counts = standing_counts(ours).replace("Of ", "", 1).partition(", ")
     return (
         f"Lamella compared with {len(systems)} other systems in {len(workloads)} workloads, measured on"
@@ -123,27 +123,28 @@ def _and(text: str) -> str:
     return f"{before} and {last}" if comma else last
 
 
-def _furthest(found: Sequence[tuple[str, Standing]], verdict: str) -> str:
+def _furthest(results: Sequence[tuple[str, Standing]], verdict: str) -> str:
     """Return the ratio furthest from 1 in each workload, the furthest first."""
     best: dict[str, Standing] = {}
-    for name, one in found:
-        if one.subject == "lamella" and one.verdict == verdict:
+    for name, standing in results:
+        if standing.subject == "lamella" and standing.verdict == verdict:
             before = best.get(name)
-            if before is None or _times(one) > _times(before):
-                best[name] = one
+            if before is None or _times(standing) > _times(before):
+                best[name] = standing
     ordered = sorted(best.items(), key=lambda item: -_times(item[1]))[:FURTHEST]
-    return "; ".join(_named(name, one) for name, one in ordered) or "nowhere"
+    return "; ".join(_named(name, standing) for name, standing in ordered) or "nowhere"
 
 
-def _times(one: Standing) -> float:
-    return max(one.factor, 1 / one.factor)
+def _times(standing: Standing) -> float:
+    return max(standing.factor, 1 / standing.factor)
 
 
-def _named(workload: str, one: Standing) -> str:
-    rival = entry_named(one.rival).title
+def _named(workload: str, standing: Standing) -> str:
+    rival = entry_named(standing.rival).title
     return (
-        f"*{workload_title(workload)}, {one.title}* at {shown_rows(one.rows)}, {shown_factor(_times(one))} ×"
-        f" ({shown_seconds(one.seconds)} against {shown_seconds(one.rival_seconds)} of {rival})"
+        f"*{workload_title(workload)}, {standing.title}* at {shown_rows(standing.rows)}, "
+        f"{shown_factor(_times(standing))} × "
+        f"({shown_seconds(standing.seconds)} against {shown_seconds(standing.rival_seconds)} of {rival})"
     )
 
 
@@ -160,13 +161,20 @@ def _how_to_read() -> str:
 def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
     """Return the rivals of several workloads, by how often Lamella is ahead of them."""
     counts = []
-    for rival in sorted({one.system for group in groups.values() for one in group} - {"lamella"}):
-        pairs = [[one for one in group if one.system in ("lamella", rival)] for group in groups.values()]
-        found = [[one for one in standings(pair) if one.subject == "lamella"] for pair in pairs if pair]
-        if sum(map(bool, found)) >= FEWEST_WORKLOADS:
-            largest = [one for some in found for one in _largest(some)]
-            ahead = sum(one.verdict == AHEAD for one in largest)
-            level = sum(one.verdict == LEVEL for one in largest)
+    for rival in sorted({standing.system for group in groups.values() for standing in group} - {"lamella"}):
+        pairs = [
+            [standing for standing in group if standing.system in ("lamella", rival)]
+            for group in groups.values()
+        ]
+        by_rival = [
+            [standing for standing in standings(pair) if standing.subject == "lamella"]
+            for pair in pairs
+            if pair
+        ]
+        if sum(map(bool, by_rival)) >= FEWEST_WORKLOADS:
+            largest = [standing for some in by_rival for standing in _largest(some)]
+            ahead = sum(standing.verdict == AHEAD for standing in largest)
+            level = sum(standing.verdict == LEVEL for standing in largest)
             text = f"{entry_named(rival).title} in {ahead} of {len(largest)}" + f" (level in {level})" * (
                 level > 0
             )
@@ -180,50 +188,63 @@ def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
     ]
 
 
-def _largest(found: Sequence[Standing]) -> Iterable[Standing]:
+def _largest(results: Sequence[Standing]) -> Iterable[Standing]:
     """Return the standings at the largest size of each operation of a workload."""
-    return {(one.operation, one.call): one for one in sorted(found, key=lambda one: one.rows)}.values()
+    return {
+        (standing.operation, standing.call): standing
+        for standing in sorted(results, key=lambda standing: standing.rows)
+    }.values()
 
 
 def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:
     workload, tally = WORKLOADS[name], Tally(samples)
     failures = [failure for failure in run.failures if failure.workload == name]
-    unsupported = [one for one in run.unsupported if one.workload == name]
-    found = matrix_of(
+    unsupported = [gap for gap in run.unsupported if gap.workload == name]
+    matrix = matrix_of(
         workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
     )
     check = shown_check(workload, tally.points)
     return (
-        f"### {workload.title}\n{workload.about} {_sentence(found)} {check}\n"
+        f"### {workload.title}\n{workload.about} {_sentence(matrix)} {check}\n"
         f"![{workload.title}: plots of all operations, and Lamella against each rival]({pictures}/{name}.svg)"
     )
 
 
-def _sentence(found: Matrix) -> str:
+def _sentence(matrix: Matrix) -> str:
     """Return the wins and losses against the best rival of each operation."""
-    at = f"At {shown_rows(found.rows)}"
-    if not found.rivals:
-        return f"**{at}, only {found.title or 'no system'} was measured.**"
-    cells = [cell for column in found.columns if (cell := found.nearest(column)) is not None]
+    at = f"At {shown_rows(matrix.rows)}"
+    if not matrix.rivals:
+        return f"**{at}, only {matrix.title or 'no system'} was measured.**"
+    cells = [cell for column in matrix.columns if (cell := matrix.nearest(column)) is not None]
     timed = [cell for cell in cells if cell.column.field != DISK]
     parts = []
     for word, outcomes in (("fastest", (AHEAD,)), ("level", (LEVEL, UNSURE)), ("slower", (BEHIND,))):
-        some = sorted((one for one in timed if one.outcome in outcomes), key=lambda one: -one.times)
+        some = sorted(
+            (candidate for candidate in timed if candidate.outcome in outcomes),
+            key=lambda candidate: -candidate.times,
+        )
         if some:
-            shown = ", ".join(_cell(one, found, word != "level") for one in some)
-            parts.append(f"{word} in {len(some)} ({shown})")
+            cells_text = ", ".join(_cell(candidate, matrix, word != "level") for candidate in some)
+            parts.append(f"{word} in {len(some)} ({cells_text})")
     if not timed:
-        return f"**{at}, only {found.title} has figures.**"
-    size = next((one for one in cells if one.column.field == DISK and one.outcome in (AHEAD, BEHIND)), None)
+        return f"**{at}, only {matrix.title} has figures.**"
+    size = next(
+        (
+            candidate
+            for candidate in cells
+            if candidate.column.field == DISK and candidate.outcome in (AHEAD, BEHIND)
+        ),
+        None,
+    )
     if size is not None:
         word = size.column.word(size.outcome == AHEAD)
-        parts.append(f"{shown_factor(size.times)} × {word} on disk than {found.short_title(size.rival)}")
-    return f"**{at}, of {len(timed)} operations {found.title} is {'; '.join(parts)}.**"
+        parts.append(f"{shown_factor(size.times)} × {word} on disk than {matrix.short_title(size.rival)}")
+    return f"**{at}, of {len(timed)} operations {matrix.title} is {'; '.join(parts)}.**"
 
 
-def _cell(cell: Cell, found: Matrix, with_factor: bool) -> str:
+def _cell(cell: Cell, matrix: Matrix, with_factor: bool) -> str:
     factor = f" {shown_factor(cell.times)} ×" if with_factor else ""
-    return f"{cell.column.title}{factor} {found.short_title(cell.rival)}"
+    return f"{cell.column.title}{factor} {matrix.short_title(cell.rival)}"
 
 
 def _claims(run: SavedRun) -> str:
@@ -231,8 +252,7 @@ def _claims(run: SavedRun) -> str:
     judged = [line[2] for line in table.lines]
     counted = ", ".join(f"{judged.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in judged)
     lines = [
-        f"| {document} | {claim} | {here} | {measured} |"
-        for document, claim, here, measured, _ in table.lines
+        f"| {document} | {claim} | {own} | {measured} |" for document, claim, own, measured, _ in table.lines
     ]
     head = ["| document | it claims | here | measured here |", "|:---|:---|:---|:---|"]
     return f"{len(judged)} claims: {counted}.\n\n" + "\n".join([*head, *lines])

@@ -64,7 +64,7 @@ QUERIED = {
 """The columns that each query reads."""
 KEYS = {"Q1": 1, "Q2": 1, "Q3": 2, "Q4": 3}
 """The number of columns, or of values computed from them, by which each query groups."""
-ASKED, ASKED_AT_LARGE, LARGE_ROWS = 5, 2, 200_000_000
+SAMPLES, ASKED_AT_LARGE, LARGE_ROWS = 5, 2, 200_000_000
 """How often each query runs: usually, and with more than `LARGE_ROWS` rows."""
 MOST_SECONDS = 100
 """A query that took longer is not repeated."""
@@ -167,7 +167,7 @@ def ask(system: str, folder: Path, times: int) -> Iterator[dict[str, Any]]:
 
 def records_of(system: str, folder: Path, layout: Layout, links: int, cores: int | None) -> list[Record]:
     """Measure in a separate process. Raises `AssertionError` for an answer that lacks rows."""
-    times = ASKED if layout.rows * links <= LARGE_ROWS else ASKED_AT_LARGE
+    times = SAMPLES if layout.rows * links <= LARGE_ROWS else ASKED_AT_LARGE
     words = [
         sys.executable,
         "-m",
@@ -179,11 +179,11 @@ def records_of(system: str, folder: Path, layout: Layout, links: int, cores: int
         str(times),
     ]
     alone = {} if cores is None else {"preexec_fn": lambda: os.sched_setaffinity(0, range(cores))}
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **alone)
-    if done.returncode:
-        raise RuntimeError(f"{system} at {links} links: {done.stderr[-2000:]}")
+    result = subprocess.run(words, capture_output=True, text=True, check=False, **alone)
+    if result.returncode:
+        raise RuntimeError(f"{system} at {links} links: {result.stderr[-2000:]}")
     rows, records = layout.rows * links, []
-    for line in done.stdout.splitlines():
+    for line in result.stdout.splitlines():
         fields = json.loads(line)
         counted = fields.pop("rows")
         assert counted in (None, rows), f"{system} {fields['operation']}: {counted} rows of {rows}"
@@ -291,11 +291,11 @@ class Model:
         terms = np.stack(counted, 1) * (rows / seconds)[:, None]
         used = list(range(len(counted)))
         while True:  # a term that would be negative is left out
-            found = np.zeros(len(counted))
-            found[used] = np.linalg.lstsq(terms[:, used], np.ones(len(seconds)), rcond=None)[0]
-            if (found >= 0).all():
-                return cls(*found.tolist())
-            used = [place for place in used if found[place] >= 0]
+            parameters = np.zeros(len(counted))
+            parameters[used] = np.linalg.lstsq(terms[:, used], np.ones(len(seconds)), rcond=None)[0]
+            if (parameters >= 0).all():
+                return cls(*parameters.tolist())
+            used = [place for place in used if parameters[place] >= 0]
 
 
 Points = Mapping[tuple[str, str, int], float]
@@ -335,7 +335,7 @@ def page_part(run: SavedRun, layout: Layout) -> str:
     facts = dict(run.surroundings[0].environment)
     parts = [
         f"Measured on {run.started:%d %B %Y} on {sentence(facts)}. Core-seconds are in brackets."
-        f" Figures are the lowest of {ASKED} in one process, above {shown_rows(LARGE_ROWS)} of"
+        f" Figures are the lowest of {SAMPLES} in one process, above {shown_rows(LARGE_ROWS)} of"
         f" {ASKED_AT_LARGE}; a query that took more than {MOST_SECONDS} s was run once. The file of"
         f" {shown_rows(layout.rows)} takes {shown_bytes(layout.bytes)} in {layout.row_groups:,} row groups,"
         " and is in the system's file cache. All systems gave the same answers.",
@@ -364,9 +364,9 @@ def _times_table(run: SavedRun) -> str:
             for line in published_lines("taxi", query)
             if line.system == system
         }
-        shown = [shown_seconds(published[query]) if query in published else "–" for query in QUERIES]
+        texts = [shown_seconds(published[query]) if query in published else "–" for query in QUERIES]
         title = f"{entry_named(system).title.partition(' (')[0]}, published"
-        lines.append(f"| 1,100,000,000 | {title} | " + " | ".join(shown) + " |")
+        lines.append(f"| 1,100,000,000 | {title} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
 
 
@@ -399,11 +399,11 @@ def _model_part(run: SavedRun, layout: Layout) -> str:
         rows = layout.rows * links
         for query in QUERIES:
             if (system, query, rows) in work:
-                counted, seen = factors(layout, query), work[system, query, rows]
-                told = model.core_seconds(rows, *counted)
+                counted, seconds = factors(layout, query), work[system, query, rows]
+                estimate = model.core_seconds(rows, *counted)
                 lines.append(
-                    f"| {shown_rows(rows)}, {where} | {query} | {counted[-1]:.2f} | {shown_seconds(told)} |"
-                    f" {shown_seconds(seen)} | {told / seen - 1:+.0%} |"
+                    f"| {shown_rows(rows)}, {where} | {query} | {counted[-1]:.2f} | "
+                    f"{shown_seconds(estimate)} | {shown_seconds(seconds)} | {estimate / seconds - 1:+.0%} |"
                 )
     return "\n\n".join([formula, "\n".join([*head, *lines])])
 
@@ -426,7 +426,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--ask", choices=SYSTEMS, help=argparse.SUPPRESS)
-    parser.add_argument("--times", type=int, default=ASKED, help=argparse.SUPPRESS)
+    parser.add_argument("--times", type=int, default=SAMPLES, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.ask:
         for fields in ask(chosen.ask, chosen.folder, chosen.times):

@@ -95,11 +95,11 @@ def main() -> None:
                 "ours": lambda query=query: query.read(),
                 "plan": lambda query=query: table.engine.statement(query, Job()),
             }
-            times: dict[str, list[float]] = {one: [] for one in runs}
+            times: dict[str, list[float]] = {way: [] for way in runs}
             for _ in range(arguments.repeats + 1):
-                for one, run in runs.items():
-                    times[one].append(timed(run))
-            bare, ours, plan = (statistics.median(times[one][1:]) for one in runs)
+                for way, run in runs.items():
+                    times[way].append(timed(run))
+            bare, ours, plan = (statistics.median(times[way][1:]) for way in runs)
             allowed = max(ALLOWED_MS, bare * ALLOWED_SHARE)
             met = "met" if ours - bare <= allowed else "missed"
             print(f"{name:22}{bare:8.1f}{ours:9.1f}{plan:7.1f}{ours - bare:7.1f}   {allowed:.0f} ms, {met}")

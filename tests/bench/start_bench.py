@@ -76,7 +76,7 @@ def start(place: Path, file: Path) -> tuple[float, ...]:
             finally:
                 process.kill()
     lines = log.splitlines()
-    window, rows = (next(line for line in lines if found.search(line)) for found in (WINDOW, ROWS))
+    window, rows = (next(line for line in lines if sign.search(line)) for sign in (WINDOW, ROWS))
     modules = float(WINDOW.search(window)[1])
     times = (1000 * (moment(line) - began) for line in (window, rows))
     return (*times, memory.rss / 1e6, (memory.rss - memory.shared) / 1e6, modules)
@@ -87,7 +87,7 @@ def wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
     until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until and process.poll() is None:
         text = log.read_text("utf8") if log.exists() else ""
-        if all(found.search(text) for found in (WINDOW, ROWS, LOADED)):
+        if all(sign.search(text) for sign in (WINDOW, ROWS, LOADED)):
             return text
         time.sleep(0.05)
     raise SystemExit(f"{process.args} did not start in {PATIENCE_SECONDS} seconds")
@@ -105,13 +105,13 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="start with the program's files on disk only")
     options = parser.parse_args()
     places = [place.absolute() for place in options.program or [PACKAGES]]
-    found: dict[Path, list[tuple[float, ...]]] = {place: [] for place in places}
+    starts_by_place: dict[Path, list[tuple[float, ...]]] = {place: [] for place in places}
     for _ in range(1 + options.rounds):
         for place in places:
             if options.cold:
                 forget(place)
-            found[place].append(start(place, options.file.absolute()))
-    for place, starts in found.items():
+            starts_by_place[place].append(start(place, options.file.absolute()))
+    for place, starts in starts_by_place.items():
         print(place)
         for name, values in zip(FIGURES, zip(*starts[1:], strict=True), strict=True):
             print(f"  {name:18}{median(values):8.0f}   from {min(values):.0f} to {max(values):.0f}")

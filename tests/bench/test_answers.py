@@ -29,7 +29,7 @@ ROWS = 20
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -> None:
     workload = WORKLOADS[name].at_small_scale()
-    known = list(expectations(workload, [one.id for one in workload.operations], ROWS))
+    known = list(expectations(workload, [operation_.id for operation_ in workload.operations], ROWS))
     for operation in workload.operations:
         judge = Judge()
         for message in known:
@@ -52,13 +52,13 @@ def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
     workload = WORKLOADS[name]
     assert shown_check(workload, ()) == workload.check.sentence
     operation = workload.operations[0].id
-    alone, other = (
+    alone, second = (
         replace(record(system, 0.1, operation, ROWS), workload=name) for system in ("sqlite", "lamella")
     )
     known = workload.check is not Check.AGREED
     for records, agreed in (
         ([alone], "from SQLite (synchronous off) alone, with nothing to check against"),
-        ([alone, other], "agreed by 2 systems"),
+        ([alone, second], "agreed by 2 systems"),
     ):
         said = f"equals the right one, {workload.check.value}" if known else agreed
         run = SavedRun(BEGAN, name, "lamella bench", 1.0, None, tuple(records))
@@ -81,9 +81,9 @@ def test_systems_of_a_script_have_to_agree(tmp_path: Path) -> None:
     assert workload.check is Check.AGREED and family_of(workload).answers is None
 
 
-def of_indexes(*told: tuple[str, str]) -> list[Record]:
-    one = replace(record("sqlite", 0.1), workload="entity-indexes")
-    return [replace(one, system=system, operation=operation) for system, operation in told]
+def of_indexes(*pairs: tuple[str, str]) -> list[Record]:
+    sample = replace(record("sqlite", 0.1), workload="entity-indexes")
+    return [replace(sample, system=system, operation=operation) for system, operation in pairs]
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ def test_lies_are_failures_without_a_time(workload: str, liar: str, operation: s
     records = run_workload(
         workload, [40], [ODD + liar, "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
     )
-    wrong = [one for one in heard if isinstance(one, Failure) and one.operation == operation]
-    assert wrong and {one.kind for one in wrong} == {WRONG}
-    assert len({one.system for one in wrong}) == 1, "one of the two is against the other"
-    timed = {one.system for one in records if one.operation == operation}
-    assert timed == {ODD + liar, "sqlite"} - {one.system for one in wrong}
+    wrong = [message for message in heard if isinstance(message, Failure) and message.operation == operation]
+    assert wrong and {message.kind for message in wrong} == {WRONG}
+    assert len({message.system for message in wrong}) == 1, "one of the two is against the other"
+    timed = {message.system for message in records if message.operation == operation}
+    assert timed == {ODD + liar, "sqlite"} - {message.system for message in wrong}
 
 
 @pytest.mark.slow
@@ -144,6 +144,11 @@ def test_a_system_that_lies_once_has_no_time_for_its_right_answers(tmp_path: Pat
     }
     assert wrong == {"read", "create", "create_with_preparation"}, "reading says what was created"
     assert list(recording.run().records) == records
-    timed = {operation: {one.system for one in records if one.operation == operation} for operation in wrong}
+    timed = {
+        operation: {message.system for message in records if message.operation == operation}
+        for operation in wrong
+    }
     assert timed == {operation: {"sqlite"} for operation in wrong}
-    assert {one.repeat for one in records if (one.system, one.operation) == (name, "query")} == {0, 1, 2, 3}
+    assert {
+        message.repeat for message in records if (message.system, message.operation) == (name, "query")
+    } == {0, 1, 2, 3}

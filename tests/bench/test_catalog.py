@@ -73,19 +73,19 @@ def _ran(name: str, folder: Path) -> Ran:
         pytest.skip(reason)
     gc.freeze()
     system = registry.load(name, "catalog")
-    found: dict[str, Sample] = {}
+    samples: dict[str, Sample] = {}
     for step in ASKED_OF_SERVERS if entry.server else CATALOG.steps:
         if step not in system.cannot:
             cycle = CatalogCycle(system(folder, CATALOG), CATALOG, ROWS)
-            found |= {sample.operation: sample for sample in cycle.step(step)}
+            samples |= {sample.operation: sample for sample in cycle.step(step)}
             assert list(cycle.settle()) == []
-    return name, found
+    return name, samples
 
 
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
-    _, found = ran
-    assert {name: sample.checksum for name, sample in found.items()} == {
-        name: expected(CATALOG, CATALOG.operation(name), ROWS) for name in found
+    _, samples = ran
+    assert {name: sample.checksum for name, sample in samples.items()} == {
+        name: expected(CATALOG, CATALOG.operation(name), ROWS) for name in samples
     }
 
 
@@ -95,32 +95,32 @@ def test_the_page_of_objects_is_made_of_its_results_file() -> None:
 
 
 def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
-    name, found = ran
+    name, samples = ran
     cannot = registry.load(name, "catalog").cannot
-    wanted = {operation.id for operation in CATALOG.operations}
+    operations = {operation.id for operation in CATALOG.operations}
     if registry.ENTRIES[name].server:
-        wanted = set(cannot) | set(ASKED_OF_SERVERS) - {"fill"}
-    assert set(found) | set(cannot) == wanted
-    assert not set(found) & set(cannot)
+        operations = set(cannot) | set(ASKED_OF_SERVERS) - {"fill"}
+    assert set(samples) | set(cannot) == operations
+    assert not set(samples) & set(cannot)
     assert all(len(reason) > 20 for reason in cannot.values())
     assert name != "lamella" or not cannot
 
 
 def test_every_call_has_a_latency(ran: Ran) -> None:
-    _, found = ran
+    _, samples = ran
     few = {"open_cold": catalog.OPENINGS, "warm_get": ROWS // 2, "warm_update": ROWS // 2}
     few |= {"one_by_one_100": 3, "batched_100": 3}
     few |= {f"{verb}_{prefix}": count for verb in ("put", "get") for prefix, count in FEWER_CALLS.items()}
-    for name, sample in found.items():
+    for name, sample in samples.items():
         assert len(sample.cost.latencies) == few.get(name, CALLS), name
         assert sample.cost.seconds == pytest.approx(sum(sample.cost.latencies) / len(sample.cost.latencies))
         assert sample.disk_bytes > 0
 
 
 def test_what_is_asked_once_before_it_is_timed_is_told_as_warm(ran: Ran) -> None:
-    _, found = ran
-    asked_before = {"warm_get", "catalog_query"} & set(found)
-    assert {name for name, sample in found.items() if sample.again} == asked_before
+    _, samples = ran
+    asked_before = {"warm_get", "catalog_query"} & set(samples)
+    assert {name for name, sample in samples.items() if sample.again} == asked_before
 
 
 def test_a_system_says_how_durable_it_is(ran: Ran) -> None:

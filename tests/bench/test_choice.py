@@ -38,9 +38,9 @@ def asked_again(choice: Choice) -> list[Choice]:
 )
 def test_the_commands_of_a_choice_ask_for_the_same(choice: Choice) -> None:
     again = asked_again(choice)
-    assert tuple(part for one in again for part in one.parts) == choice.parts
-    for one in again:
-        assert replace(one, parts=(), words=()) == replace(choice, parts=(), words=())
+    assert tuple(part for part_choice in again for part in part_choice.parts) == choice.parts
+    for part_choice in again:
+        assert replace(part_choice, parts=(), words=()) == replace(choice, parts=(), words=())
 
 
 def test_workloads_that_differ_in_nothing_else_share_a_command() -> None:

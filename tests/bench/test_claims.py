@@ -108,10 +108,10 @@ def test_flat_and_proportional_times_are_told_apart() -> None:
 
 
 def test_a_claim_of_two_tests_may_hold_in_part() -> None:
-    other = RATIO | {"least": 100, "most": 1000}
+    ratio = RATIO | {"least": 100, "most": 1000}
     tallies = {"small": Tally([record("sqlite", 0.2), record("pyarrow", 0.01)])}
-    found, measured = judge_claim(Claim("A page", "Something.", "", "", (RATIO, other)), tallies)
-    assert found == PARTLY
+    verdict_, measured = judge_claim(Claim("A page", "Something.", "", "", (RATIO, ratio)), tallies)
+    assert verdict_ == PARTLY
     assert measured.startswith(f"{entry_named('sqlite').title} read 200 ms")
 
 

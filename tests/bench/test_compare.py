@@ -14,7 +14,7 @@ from tests.bench.example_records import record
 
 
 def samples(*seconds: float, system: str = "sqlite", rows: int = 1000) -> list[Record]:
-    return [record(system, one, rows=rows, repeat=number) for number, one in enumerate(seconds)]
+    return [record(system, value, rows=rows, repeat=number) for number, value in enumerate(seconds)]
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,24 @@ def samples(*seconds: float, system: str = "sqlite", rows: int = 1000) -> list[R
 def test_a_verdict_needs_samples_and_spreads_apart(
     before: tuple[float, ...], after: tuple[float, ...], verdict: str
 ) -> None:
-    (found,) = compare(samples(*before), samples(*after))
-    assert found.verdict == verdict
-    assert found.factor == pytest.approx(found.before.median / found.after.median)
+    (comparison,) = compare(samples(*before), samples(*after))
+    assert comparison.verdict == verdict
+    assert comparison.factor == pytest.approx(comparison.before.median / comparison.after.median)
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=3, max_size=9), st.lists(st.floats(0.001, 10), min_size=3))
 def test_what_became_slower_became_faster_the_other_way_round(old: list[float], new: list[float]) -> None:
-    (there,), (back,) = compare(samples(*old), samples(*new)), compare(samples(*new), samples(*old))
+    (forward,), (back,) = compare(samples(*old), samples(*new)), compare(samples(*new), samples(*old))
     opposite = {SLOWER: FASTER, FASTER: SLOWER, SAME: SAME}
-    assert back.verdict == opposite[there.verdict]
+    assert back.verdict == opposite[forward.verdict]
 
 
 def test_only_what_both_measured_is_compared() -> None:
     before = samples(1.0) + samples(1.0, rows=10) + samples(1.0, system="lamella")
     after = samples(1.0) + samples(1.0, rows=100) + [replace(record("lamella", 1.0), workload="update")]
-    assert [(one.system, one.rows) for one in compare(before, after)] == [("sqlite", 1000)]
+    assert [(comparison.system, comparison.rows) for comparison in compare(before, after)] == [
+        ("sqlite", 1000)
+    ]
     assert compare([], after) == []
 
 
@@ -55,8 +57,10 @@ def test_the_first_call_of_a_question_is_not_compared_with_its_later_ones() -> N
         later = replace(record("sqlite", again), latencies=(again, again, again))
         return [*samples(first, first, first), later]
 
-    found = {one.call: one.verdict for one in compare(asked(1.0, 0.1), asked(0.5, 0.2))}
-    assert found == {"first": FASTER, "again": SLOWER}
+    verdicts = {
+        comparison.call: comparison.verdict for comparison in compare(asked(1.0, 0.1), asked(0.5, 0.2))
+    }
+    assert verdicts == {"first": FASTER, "again": SLOWER}
 
 
 def test_the_table_begins_with_what_became_slower() -> None:

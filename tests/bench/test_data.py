@@ -115,15 +115,15 @@ def test_picked_rows_are_many_different_ones_but_never_over_half() -> None:
 def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
     size = 2 * BLOCK_ROWS + 5
     numbers = np.array([size - 1, 3, BLOCK_ROWS, 4, BLOCK_ROWS - 1])
-    every = python_rows(UPDATE_ALL, size, version=1)
-    assert rows_at(UPDATE_ALL, size, 1, numbers) == [every[number] for number in numbers]
+    all_rows = python_rows(UPDATE_ALL, size, version=1)
+    assert rows_at(UPDATE_ALL, size, 1, numbers) == [all_rows[number] for number in numbers]
 
 
 def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None:
     rows, size = python_rows(SINGLE, 300), 300
-    others, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
+    first_version, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
     for number in pick_rows(ONE, SINGLE, size):
-        rows[number] = others[number]
+        rows[number] = first_version[number]
     assert expected(SINGLE, SINGLE.operation("update_one"), size) == digest(
         [(*row.values(),) for row in rows]
     )

@@ -79,21 +79,21 @@ def right(workload: Workload, operation: str, rows: int) -> str:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("workload", "name"), TAKING_PART)
 def test_every_system_answers_rightly(workload: str, name: str, tmp_path: Path) -> None:
-    asked = WORKLOADS[workload]
-    samples = list(samples_of(asked, name, tmp_path))
+    workload_ = WORKLOADS[workload]
+    samples = list(samples_of(workload_, name, tmp_path))
     actual = {sample.operation: sample.checksum for sample in samples}
-    assert actual == {operation: right(asked, operation, ROWS) for operation in actual}
-    cannot = registry.load(name, asked.family).cannot
-    assert {operation.id for operation in asked.operations} - set(actual) <= set(cannot)
+    assert actual == {operation: right(workload_, operation, ROWS) for operation in actual}
+    cannot = registry.load(name, workload_.family).cannot
+    assert {operation.id for operation in workload_.operations} - set(actual) <= set(cannot)
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_a_single_entity_is_enough(workload: str, tmp_path: Path) -> None:
-    asked = WORKLOADS[workload]
-    for sample in samples_of(asked, "sqlite", tmp_path, rows=1):
-        assert sample.checksum == right(asked, sample.operation, 1)
+    workload_ = WORKLOADS[workload]
+    for sample in samples_of(workload_, "sqlite", tmp_path, rows=1):
+        assert sample.checksum == right(workload_, sample.operation, 1)
 
 
 @pytest.mark.usefixtures("quick")
@@ -120,8 +120,8 @@ class Backwards(SQLiteEntityQueries):
 @pytest.mark.usefixtures("quick")
 def test_a_page_in_the_wrong_order_is_a_wrong_answer(tmp_path: Path) -> None:
     cycle = QuestionCycle(Backwards(tmp_path / "db", ENTITY_QUERIES), ENTITY_QUERIES, ROWS)
-    asked = [sample for step in ("fill", "sort_two", "equality") for sample in cycle.step(step)]
-    actual = {sample.operation: sample.checksum for sample in asked}
+    samples = [sample for step in ("fill", "sort_two", "equality") for sample in cycle.step(step)]
+    actual = {sample.operation: sample.checksum for sample in samples}
     assert actual["sort_two"] != right(ENTITY_QUERIES, "sort_two", ROWS)
     assert actual["equality"] == right(ENTITY_QUERIES, "equality", ROWS)
 
@@ -198,18 +198,24 @@ def test_rows_in_another_order_are_another_answer_where_the_order_was_asked_for(
 def test_rows_are_the_same_in_whatever_types_they_come() -> None:
     rows = pa.Table.from_pylist(entities(0, 20), SCHEMA)
     types = {"name": pa.large_string(), "rating": pa.float32(), "tags": pa.large_list(pa.large_string())}
-    other = rows.cast(pa.schema({field.name: types.get(field.name, field.type) for field in SCHEMA}))
-    numbered = other.append_column("_id", pa.array(range(20)))
+    recast = rows.cast(pa.schema({field.name: types.get(field.name, field.type) for field in SCHEMA}))
+    numbered = recast.append_column("_id", pa.array(range(20)))
     assert numbered.schema != rows.schema
     assert fingerprint(numbered) == fingerprint(rows)
 
 
 @given(number=st.integers(0, 19), name=st.sampled_from(SCHEMA.names))
 def test_every_value_counts(number: int, name: str) -> None:
-    made = entities(0, 20)
-    other: Any = {"views": -1, "rating": -1.0, "tags": [], "profile": {"city": "Lagos", "age": 1}}.get(
-        name, "?"
-    )
-    changed_rows = [one | {name: other} if place == number else one for place, one in enumerate(made)]
-    found, before = (fingerprint(pa.Table.from_pylist(rows, SCHEMA)) for rows in (changed_rows, made))
-    assert found != before
+    originals = entities(0, 20)
+    changed_value: Any = {
+        "views": -1,
+        "rating": -1.0,
+        "tags": [],
+        "profile": {"city": "Lagos", "age": 1},
+    }.get(name, "?")
+    changed_rows = [
+        original | {name: changed_value} if place == number else original
+        for place, original in enumerate(originals)
+    ]
+    after, before = (fingerprint(pa.Table.from_pylist(rows, SCHEMA)) for rows in (changed_rows, originals))
+    assert after != before

@@ -52,11 +52,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(system: type[QuestionSystem], workload: Workload, folder: Path) -> QuestionSystem:
     """Return a system that is filled and open."""
-    made = system(folder / "db", workload)
-    made.folder.mkdir()
-    made.fill(SIZES[workload.id])
-    made.open(writing=False)
-    return made
+    new_system = system(folder / "db", workload)
+    new_system.folder.mkdir()
+    new_system.fill(SIZES[workload.id])
+    new_system.open(writing=False)
+    return new_system
 
 
 def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
@@ -73,14 +73,14 @@ def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", SIZES)
 def test_every_system_answers_every_question_alike(workload: str, tmp_path: Path) -> None:
-    asked = WORKLOADS[workload]
-    names = [name for name, entry in ENTRIES.items() if entry.takes(asked.family) and not entry.missing]
-    told = {name: answers(asked, name, tmp_path) for name in names}
+    workload_ = WORKLOADS[workload]
+    names = [name for name, entry in ENTRIES.items() if entry.takes(workload_.family) and not entry.missing]
+    answers_by_system = {name: answers(workload_, name, tmp_path) for name in names}
     assert len(names) > 1
-    everything = told[COMPLETE.get(workload, "lamella")]
-    assert set(everything) == {operation.id for operation in asked.operations}
-    for name, found in told.items():
-        assert found == {operation: everything[operation] for operation in found}, name
+    everything = answers_by_system[COMPLETE.get(workload, "lamella")]
+    assert set(everything) == {operation.id for operation in workload_.operations}
+    for name, own_answers in answers_by_system.items():
+        assert own_answers == {operation: everything[operation] for operation in own_answers}, name
 
 
 # ------------------------------------------------------------------- indexes
@@ -106,19 +106,19 @@ def test_scans_are_asked_before_there_is_an_index_and_builds_leave_one(tmp_path:
 
 
 def test_an_index_finds_what_looking_at_every_row_finds(tmp_path: Path) -> None:
-    found = answers(ENTITY_INDEXES, "lamella", tmp_path)
+    answers_found = answers(ENTITY_INDEXES, "lamella", tmp_path)
     for name in SCANS:
         for what in (KEYS, ROWS):
-            assert found[indexed(name, what)] == found[scanned(name, what)]
+            assert answers_found[indexed(name, what)] == answers_found[scanned(name, what)]
 
 
 def test_a_lookup_finds_twenty_rows_and_a_point_one(tmp_path: Path) -> None:
     system = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
-    asked = system.questions()
+    questions = system.questions()
     for name, count in (("equality", 20), ("range", 20), ("prefix", 20), ("in", 20), ("point", 1)):
-        question = asked[indexed(name, ROWS)]
+        question = questions[indexed(name, ROWS)]
         assert {len(question.ask(owner)) for owner in question.of} == {count}
-        assert {len(asked[indexed(name, KEYS)].ask(owner)) for owner in question.of} == {count}
+        assert {len(questions[indexed(name, KEYS)].ask(owner)) for owner in question.of} == {count}
     system.close()
 
 
@@ -132,7 +132,7 @@ def test_sqlite_looks_into_its_indexes(tmp_path: Path) -> None:
 
 
 def test_both_published_figures_for_equality_by_a_hash_index_are_kept() -> None:
-    found = {
+    medians = {
         name: [
             line.points[0].seconds
             for line in published_lines(ENTITY_INDEXES.id, name)
@@ -140,7 +140,7 @@ def test_both_published_figures_for_equality_by_a_hash_index_are_kept() -> None:
         ]
         for name in ("equality_rows", "equality_keys")
     }
-    assert found == {"equality_rows": [0.0005], "equality_keys": [0.0001]}
+    assert medians == {"equality_rows": [0.0005], "equality_keys": [0.0001]}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_both_published_figures_for_equality_by_a_hash_index_are_kept() -> None:
 def test_figures_are_the_pages(
     workload: str, operation: str, published_as: str, rows: int, seconds: float
 ) -> None:
-    (line,) = (one for one in published_lines(workload, operation) if one.published_as == published_as)
+    (line,) = (line_ for line_ in published_lines(workload, operation) if line_.published_as == published_as)
     assert {point.rows: point.seconds for point in line.points}[rows] == seconds
 
 
@@ -203,30 +203,30 @@ def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
     assert (
         run_workload("entity-text", [20], ["duckdb"], repeats=1, folder=tmp_path, on_event=heard.append) == []
     )
-    (told,) = (message for message in heard if isinstance(message, Unsupported))
-    assert "downloaded" in told.reason
+    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    assert "downloaded" in message.reason
 
 
 # ----------------------------------------------------------------- relations
 
 
 def test_films_occupations_and_products_have_the_shapes_of_the_page() -> None:
-    made = related.tables(2_000)
-    counts = [len(next(iter(columns.values()))) for columns in made.values()]
-    assert list(made) == list(related.RELATED_TYPES)
+    tables = related.tables(2_000)
+    counts = [len(next(iter(columns.values()))) for columns in tables.values()]
+    assert list(tables) == list(related.RELATED_TYPES)
     assert counts == [2_000, 1_000, 4_000, 20, 35, 400, 1 + 8 + 50 + 1_000]
-    products = made["products"]
+    products = tables["products"]
     level_of = dict(zip(products["code"], products["level"], strict=True))
     for parent, level in zip(products["parent"], products["level"], strict=True):
         assert level == 0 if parent is None else level_of[parent] == level - 1
-    entries = made["cast"]["person"]
+    entries = tables["cast"]["person"]
     assert all(40 <= entries.count(person) < 100 for person in related.some_people(2_000))
 
 
 def test_pages_of_related_rows_go_on_where_the_last_one_ended(tmp_path: Path) -> None:
-    found = tuple(_page(tmp_path, name) for name in ("entries_page", "entries_next_page"))
-    assert len(found[0]) == len(found[1]) == 20
-    assert max(found[0]) < min(found[1])
+    pages = tuple(_page(tmp_path, name) for name in ("entries_page", "entries_next_page"))
+    assert len(pages[0]) == len(pages[1]) == 20
+    assert max(pages[0]) < min(pages[1])
 
 
 def _page(folder: Path, operation: str) -> list[Any]:
@@ -236,9 +236,9 @@ def _page(folder: Path, operation: str) -> list[Any]:
     system.fill(1_000)
     system.open(writing=False)
     question = system.questions()[operation]
-    found: list[Any] = question.ask(question.of[0])["_id"].to_pylist()
+    ids: list[Any] = question.ask(question.of[0])["_id"].to_pylist()
     system.close()
-    return found
+    return ids
 
 
 # -------------------------------------------------------------------- bridge

@@ -33,8 +33,8 @@ def ended(rows: int, seconds: float, system: str = "sqlite", memory: int = 0, di
 
 
 def trial(rows: int, system: str = "sqlite") -> Trial:
-    (found,) = plan_trials(SMALL, [rows], [system], 1, fresh=False)
-    return found
+    (trial_,) = plan_trials(SMALL, [rows], [system], 1, fresh=False)
+    return trial_
 
 
 def test_between_two_known_sizes_cost_grows_with_the_rows_and_beyond_them_at_the_same_pace() -> None:
@@ -77,17 +77,19 @@ def test_repeats_and_fresh_processes_are_counted() -> None:
 
 def test_the_rows_of_the_table_count_where_the_sizes_are_changed_rows() -> None:
     small, large = replace(PARTIAL, table_rows=1000), replace(PARTIAL, table_rows=1_000_000)
-    actual = [estimate(Choice((part_of(one, ["sqlite"], [10], 1),)), Costs([])) for one in (small, large)]
+    actual = [
+        estimate(Choice((part_of(workload, ["sqlite"], [10], 1),)), Costs([])) for workload in (small, large)
+    ]
     assert actual[1].seconds > 10 * actual[0].seconds
     assert actual[1].memory_bytes > actual[0].memory_bytes
 
 
 def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
-    kept = SavedRuns(tmp_path / "races.sqlite")
+    saved_runs = SavedRuns(tmp_path / "races.sqlite")
     recording = Recording(Choice((part_of(SMALL, ["sqlite"], [1000], 1),)))
     recording.receive(ended(1000, 600.0))
-    kept.save(recording.run())
-    assert kept.costs().seconds(trial(1000)) == pytest.approx(START_SECONDS + 600.0)
+    saved_runs.save(recording.run())
+    assert saved_runs.costs().seconds(trial(1000)) == pytest.approx(START_SECONDS + 600.0)
 
 
 def test_every_workload_has_an_estimate_without_any_kept_run() -> None:
@@ -103,12 +105,15 @@ def test_costs_are_written_as_they_are_read() -> None:
 def test_what_does_not_fit_in_memory_is_refused_with_the_estimate_and_the_sizes_that_fit() -> None:
     choice = Choice((part_of(SMALL, ["lamella", "sqlite"], [10, 10**12], 1),))
     costs = Costs([ended(1000, 1.0, name, memory=250_000_000) for name in ("lamella", "sqlite")])
-    with pytest.raises(LamellaError) as found:
+    with pytest.raises(LamellaError) as refusal:
         refuse_what_does_not_fit(choice, costs)
-    told = str(found.value)
-    assert "Not enough memory: 1,000,000,000,000 rows need about 12,000,000 GB" in told and "is free" in told
-    assert f"{SMALL.title}, SQLite (synchronous off): Not enough memory" in told
-    assert "Leave these sizes or systems out: 10 rows fit" in told
+    message = str(refusal.value)
+    assert (
+        "Not enough memory: 1,000,000,000,000 rows need about 12,000,000 GB" in message
+        and "is free" in message
+    )
+    assert f"{SMALL.title}, SQLite (synchronous off): Not enough memory" in message
+    assert "Leave these sizes or systems out: 10 rows fit" in message
     assert refuse_what_does_not_fit(Choice((part_of(SMALL, ["sqlite"], [10], 1),)), costs).problems == ()
 
 

@@ -69,18 +69,18 @@ def test_zodb_loads_few_objects_to_find_a_needle_by_its_index(tmp_path: Path) ->
     system.index("col0")
     system.close()
     system.open(writing=False)
-    (found,) = system.find()
+    (row,) = system.find()
     loaded, _ = system._connection.getTransferCounts()
-    assert found.col0 == -1 and loaded < ROWS / 4
+    assert row.col0 == -1 and loaded < ROWS / 4
     system.close()
 
 
 def test_pytables_takes_ids_for_what_they_were_when_it_was_opened(tmp_path: Path) -> None:
     system = filled("pytables", FLOATS, tmp_path, 10)
-    kept = system.read()[[1, 4, 6, 8, 9]]
+    remaining = system.read()[[1, 4, 6, 8, 9]]
     for gone in ([5], [0], [7], [2, 3]):
         system.delete(gone)
-    assert system.read().tolist() == kept.tolist()
+    assert system.read().tolist() == remaining.tolist()
     system.close()
 
 

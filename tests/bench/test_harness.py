@@ -93,10 +93,10 @@ if __name__ == "__main__":
 def test_memory_and_processor_time_of_worker_processes_count(tmp_path: Path) -> None:
     script = tmp_path / "with_a_pool.py"
     script.write_text(WITH_A_POOL, encoding="utf-8")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, str(script)], env=own_environment(), capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    held_bytes, cpu_seconds = map(float, done.stdout.split())
+    assert result.returncode == 0, result.stderr
+    held_bytes, cpu_seconds = map(float, result.stdout.split())
     assert held_bytes > 0.9 * BLOCK_BYTES
     assert cpu_seconds >= 0.2 - 2 * TICK_SECONDS

@@ -14,12 +14,12 @@ from lamella.core.jobs import Job
 
 @pytest.mark.slow
 def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
-    told: list[Introduction] = []
-    ask_introductions(["table"], told.append, Job())
+    introductions: list[Introduction] = []
+    ask_introductions(["table"], introductions.append, Job())
     ready = [entry.id for entry in ENTRIES.values() if entry.takes("table")]
-    assert sorted(one.system for one in told) == sorted(ready)
-    for one in told:
-        assert one.problem or (one.version and one.description), one
+    assert sorted(introduction.system for introduction in introductions) == sorted(ready)
+    for introduction in introductions:
+        assert introduction.problem or (introduction.version and introduction.description), introduction
 
 
 @pytest.mark.slow
@@ -28,19 +28,19 @@ def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.Monke
         free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
         place = f"127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("LAMELLA_MONGODB_URI", f"mongodb://{place}")
-        told: list[Introduction] = []
-        ask_introductions(["entity"], told.append, Job())
-    assert told[-1].system == "mongodb", "others do not wait for it"
-    assert f"No server answers at {place}" in told[-1].problem
+        introductions: list[Introduction] = []
+        ask_introductions(["entity"], introductions.append, Job())
+    assert introductions[-1].system == "mongodb", "others do not wait for it"
+    assert f"No server answers at {place}" in introductions[-1].problem
 
 
 def test_asking_ends_at_once_when_it_is_told_to() -> None:
-    job, told = Job(), list[Introduction]()
+    job, introductions = Job(), list[Introduction]()
 
-    def heard(one: Introduction) -> None:
-        told.append(one)
+    def heard(introduction: Introduction) -> None:
+        introductions.append(introduction)
         job.cancel()
 
     with pytest.raises(Cancelled):
         ask_introductions(["table"], heard, job)
-    assert 1 <= len(told) < sum(entry.takes("table") for entry in ENTRIES.values())
+    assert 1 <= len(introductions) < sum(entry.takes("table") for entry in ENTRIES.values())

@@ -93,9 +93,9 @@ def test_a_question_that_fails_does_not_take_the_others_with_it(tmp_path: Path) 
     assert [(failure.operation, failure.repeat, failure.kind) for failure in failures] == [
         ("group", 0, FAILED), ("like", 0, CRASHED),
     ]  # fmt: skip
-    others = {operation.id for operation in BRIDGE.operations} - {"group", "like"}
-    asked = {(record.operation, record.repeat) for record in records}
-    assert asked == {(operation, repeat) for operation in others for repeat in (0, 1)}
+    later_operations = {operation.id for operation in BRIDGE.operations} - {"group", "like"}
+    calls = {(record.operation, record.repeat) for record in records}
+    assert calls == {(operation, repeat) for operation in later_operations for repeat in (0, 1)}
     assert list(tmp_path.iterdir()) == []
 
 

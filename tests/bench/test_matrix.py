@@ -31,7 +31,7 @@ def record(
 
 
 def times(system: str, operation: str, *seconds: float) -> list[Record]:
-    return [record(system, operation, one, repeat) for repeat, one in enumerate(seconds)]
+    return [record(system, operation, value, repeat) for repeat, value in enumerate(seconds)]
 
 
 def of(records: Iterable[Record], *failures: Failure, unsupported: Iterable[Unsupported] = ()) -> Matrix:

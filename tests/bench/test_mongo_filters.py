@@ -91,7 +91,7 @@ SAME: list[dict[str, Any]] = [
     {"$expr": {"$gt": ["$n", 5]}},
 ]
 """Conditions with the same meaning on both."""
-OTHERS: list[tuple[dict[str, Any], list[int], str]] = [
+ODD_QUERIES: list[tuple[dict[str, Any], list[int], str]] = [
     ({"n": "42"}, [1], "a value is read as the column's type"),
     ({"t": 42}, [0], "a text equals the number that it is the shortest text of"),
     ({"size": {"w": 2, "h": 1}}, [0], "the order of fields does not count"),
@@ -142,12 +142,12 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 
 def ids(table: Table, query: dict[str, Any]) -> list[int]:
-    found: list[int] = table.read(columns=["_id"], where=query)["_id"].to_pylist()
-    return found
+    actual: list[int] = table.read(columns=["_id"], where=query)["_id"].to_pylist()
+    return actual
 
 
 def asked(documents: Collection[Any], query: dict[str, Any]) -> list[int]:
-    return sorted(one["_id"] for one in documents.find(query, {"_id": 1}))
+    return sorted(document["_id"] for document in documents.find(query, {"_id": 1}))
 
 
 def test_conditions_find_what_the_server_finds(documents: Collection[Any], table: Table) -> None:
@@ -160,7 +160,7 @@ def test_conditions_find_what_the_server_finds(documents: Collection[Any], table
 def test_conditions_that_mean_something_else_here_find_what_is_documented(
     documents: Collection[Any], table: Table
 ) -> None:
-    for query, rows, why in OTHERS:
+    for query, rows, why in ODD_QUERIES:
         assert ids(table, query) == rows, why
         assert asked(documents, query) != rows, why
 
@@ -189,8 +189,8 @@ def test_bits_change_as_documented_where_the_server_does_not_know_them(
     with pytest.raises(OperationFailure, match="Unsupported modifier"):
         documents.update_many({}, update)
     table.update_where(None, update)
-    held = [((row.get("n") or 0) & 7 | 8) ^ 1 for row in ROWS]
-    assert table.read(columns=["n"])["n"].to_pylist() == held
+    numbers = [((row.get("n") or 0) & 7 | 8) ^ 1 for row in ROWS]
+    assert table.read(columns=["n"])["n"].to_pylist() == numbers
 
 
 @pytest.mark.parametrize("update", UPDATES, ids=str)
@@ -214,5 +214,5 @@ def known(row: dict[str, Any]) -> dict[str, Any]:
 
 def cleaned(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: cleaned(one) for name, one in value.items() if one is not None}
-    return [cleaned(one) for one in value] if isinstance(value, list) else value
+        return {name: cleaned(inner) for name, inner in value.items() if inner is not None}
+    return [cleaned(inner) for inner in value] if isinstance(value, list) else value

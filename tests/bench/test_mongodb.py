@@ -55,13 +55,13 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
     records = run_workload("small", [5], ["mongodb"], repeats=2, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
-    (found,) = (message for message in heard if isinstance(message, Surroundings))
-    assert "not MongoDB's engine, but its protocol by mongo-java-server" in found.version
-    assert "emulates version 5.0.0 with pymongo" in found.version
+    (surroundings,) = (message for message in heard if isinstance(message, Surroundings))
+    assert "not MongoDB's engine, but its protocol by mongo-java-server" in surroundings.version
+    assert "emulates version 5.0.0 with pymongo" in surroundings.version
     assert {entry_named(record.system).title for record in records} == {
         "MongoDB's protocol, mongo-java-server"
     }
-    assert "w=1" in found.description and "durable" in found.description
+    assert "w=1" in surroundings.description and "durable" in surroundings.description
     assert databases(mongodb) == before
 
 
@@ -78,10 +78,10 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
     records = run_workload(
         "small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
     )
-    (told,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
-    assert isinstance(told, Unsupported) and told.system == "mongodb"
-    assert f"No server answers at {nowhere}" in told.reason and "set mongodb_uri" in told.reason
-    assert "s3cret" not in told.reason
+    (message,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
+    assert isinstance(message, Unsupported) and message.system == "mongodb"
+    assert f"No server answers at {nowhere}" in message.reason and "set mongodb_uri" in message.reason
+    assert "s3cret" not in message.reason
     assert {(record.system, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
 
 
@@ -98,8 +98,8 @@ def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     records = run_workload("small", [5], ["mongodb"], repeats=2, folder=folder, on_event=heard.append)
     assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
-    (found,) = (message for message in heard if isinstance(message, Surroundings))
-    assert "started for the benchmark" in found.version
+    (surroundings,) = (message for message in heard if isinstance(message, Surroundings))
+    assert "started for the benchmark" in surroundings.version
     assert list(folder.iterdir()) == []
     assert not [
         p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
@@ -138,17 +138,17 @@ def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch
 
 
 def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_path: Path) -> None:
-    job, seen = Job(), set[str]()
+    job, databases_seen = Job(), set[str]()
     before = databases(mongodb)
 
     def hear(message: Message) -> None:
         if isinstance(message, Doing) and message.step == "read":
-            seen.update(databases(mongodb) - before)
+            databases_seen.update(databases(mongodb) - before)
             job.cancel()
 
     with pytest.raises(Cancelled):
         run_workload("small", [4], ["mongodb"], folder=tmp_path, on_event=hear, job=job)
-    assert len(seen) == 1
+    assert len(databases_seen) == 1
     assert databases(mongodb) == before and list(tmp_path.iterdir()) == []
 
 
@@ -179,16 +179,16 @@ def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
     settings.write_text(json.dumps({"version": 1, "mongodb_uri": mongodb_uri}))
     words = ["bench", "--systems", "mongodb", "--rows", "3", "--repeats", "1", "--folder", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if name != servers.MONGODB_URI}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "lamella.app", *words],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "emulates version 5.0.0" in done.stdout
-    assert "MongoDB's protocol, mongo-java-server" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "emulates version 5.0.0" in result.stdout
+    assert "MongoDB's protocol, mongo-java-server" in result.stdout
 
 
 def test_the_environment_says_more_than_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,15 +87,17 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     if pypy is None:
         pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
     records, heard = measured(pypy, [*STANDARD, "csv-numpy"], tmp_path)
-    other = examine(pypy)
-    assert other is not None and other.name.startswith("PyPy 7.")
-    assert_complete(records, STANDARD, other.name)
+    interpreter = examine(pypy)
+    assert interpreter is not None and interpreter.name.startswith("PyPy 7.")
+    assert_complete(records, STANDARD, interpreter.name)
     actual = [message for message in heard if isinstance(message, Surroundings)]
-    assert {message.system for message in actual} == {variant_name(name, other.name) for name in STANDARD}
+    assert {message.system for message in actual} == {
+        variant_name(name, interpreter.name) for name in STANDARD
+    }
     assert all("PyPy" in message.version and "durable" in message.description for message in actual)
     assert all("PyPy" in message.environment["python"] for message in actual)
-    (told,) = (message for message in heard if isinstance(message, Unsupported))
-    assert told.system == "csv-numpy" and "which PyPy" in told.reason
+    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    assert message.system == "csv-numpy" and "which PyPy" in message.reason
     assert list(tmp_path.iterdir()) == []
 
 
@@ -169,20 +171,20 @@ def test_saved_figures_of_another_python_stand_beside_ours(elsewhere: Path, tmp_
     assert [run.systems for run in saved.runs()] == [(name,), ("csv",)]
     assert [len(trend(saved, "floats", "read", system, 9)) for system in ("csv", name)] == [1, 1]
     both = combine([saved.run(run.id) for run in saved.runs()])
-    assert {(one.subject, one.rival) for one in standings(both.records)} == {("csv", name)}
+    assert {(standing.subject, standing.rival) for standing in standings(both.records)} == {("csv", name)}
 
 
 def test_what_another_python_cannot_run_has_its_reason() -> None:
     libraries = {"sqlite": "3.40.1", "sqlalchemy": "", "numpy": ""}
-    other = Interpreter(Path("/usr/bin/pypy3"), "PyPy", [7, 3, 11], [3, 9, 16], libraries, 1e-9, 1e-9)
-    assert other.sentence == "PyPy 7.3.11 (Python 3.9.16)"
-    assert objection(other, "sqlite", FLOATS) == ""
-    assert "Small benchmark needs NumPy, which PyPy" in objection(other, "sqlite", SMALL)
-    assert "/usr/bin/pypy3 -m pip install 'SQLAlchemy>=2'" in objection(other, "sqlalchemy-orm", FLOATS)
+    interpreter = Interpreter(Path("/usr/bin/pypy3"), "PyPy", [7, 3, 11], [3, 9, 16], libraries, 1e-9, 1e-9)
+    assert interpreter.sentence == "PyPy 7.3.11 (Python 3.9.16)"
+    assert objection(interpreter, "sqlite", FLOATS) == ""
+    assert "Small benchmark needs NumPy, which PyPy" in objection(interpreter, "sqlite", SMALL)
+    assert "/usr/bin/pypy3 -m pip install 'SQLAlchemy>=2'" in objection(interpreter, "sqlalchemy-orm", FLOATS)
     libraries["sqlalchemy"] = "1.4.46"
-    assert "1.4.46 is too old" in objection(other, "sqlalchemy-core", FLOATS)
+    assert "1.4.46 is too old" in objection(interpreter, "sqlalchemy-core", FLOATS)
     libraries["numpy"] = "2.0.2"
-    assert "not PyPy 7.3.11" in objection(other, "h5py", FLOATS)
+    assert "not PyPy 7.3.11" in objection(interpreter, "h5py", FLOATS)
 
 
 def test_our_own_python_is_no_other_one() -> None:
@@ -191,18 +193,18 @@ def test_our_own_python_is_no_other_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("path_text", "said"),
     [
         ("no-such-python", "no interpreter no-such-python"),
         ("false", "does not work as a Python. It ended with status 1"),
     ],
 )
 def test_an_interpreter_that_is_none_is_refused_before_anything_starts(
-    given: str, said: str, tmp_path: Path
+    path_text: str, said: str, tmp_path: Path
 ) -> None:
     heard: list[Message] = []
     with pytest.raises(BadInterpreter, match=said):
-        run_workload(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=heard.append, interpreter=given)
+        run_workload(FLOATS, [9], ["sqlite"], folder=tmp_path, on_event=heard.append, interpreter=path_text)
     assert heard == [] and list(tmp_path.iterdir()) == []
 
 
@@ -214,8 +216,8 @@ def test_a_python_that_is_too_old_is_refused(elsewhere: Path, monkeypatch: pytes
 
 
 def test_its_checksum_is_ours() -> None:
-    made = list(blocks(FLOATS, 20))
-    assert plain_checksum(zip(*made[0].values(), strict=True)) == checksum(list(b.values()) for b in made)
+    tables = list(blocks(FLOATS, 20))
+    assert plain_checksum(zip(*tables[0].values(), strict=True)) == checksum(list(b.values()) for b in tables)
     odd = [(-0.0, float("nan")), (0.0, -float("nan"))]
     assert plain_checksum(odd[:1]) == plain_checksum(odd[1:]) != plain_checksum([(1.0, float("nan"))])
 
@@ -228,8 +230,8 @@ def test_the_worker_imports_nothing_but_the_standard_library() -> None:
     """The interpreter is isolated from all installed packages."""
     folder = Path(interpreters.__file__).resolve().parents[2]
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import bench.plain.worker, bench.plain.systems"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
@@ -256,6 +258,6 @@ def test_installed_program_runs_plain_workers_where_lamella_is_another_version(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interpreters.sys, "frozen", True, raising=False)  # type: ignore[attr-defined]
-    other = examine(str(elsewhere))
-    assert other is not None and other.is_complete
-    assert "needs NumPy" in objection(replace(other, lamella="0.0.1"), "polars", SMALL)
+    interpreter = examine(str(elsewhere))
+    assert interpreter is not None and interpreter.is_complete
+    assert "needs NumPy" in objection(replace(interpreter, lamella="0.0.1"), "polars", SMALL)

@@ -38,8 +38,10 @@ SPOTS = [
 
 
 def line(workload: str, system: str, operation: str) -> PublishedLine:
-    (found,) = (one for one in published_lines(workload, operation) if one.system == system)
-    return found
+    (published_line,) = (
+        publication for publication in published_lines(workload, operation) if publication.system == system
+    )
+    return published_line
 
 
 def seconds(workload: str, system: str, operation: str, rows: int) -> float:
@@ -49,13 +51,13 @@ def seconds(workload: str, system: str, operation: str, rows: int) -> float:
 @pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_every_system_operation_and_size_is_there_once(workload: str) -> None:
     lines = published(workload)
-    assert {(one.system, one.operations[0]) for one in lines} == {
+    assert {(publication.system, publication.operations[0]) for publication in lines} == {
         (system, operation) for system in SYSTEMS[workload] for operation in OPERATIONS[workload]
     }
     assert len(lines) == 9
-    for one in lines:
-        assert tuple(point.rows for point in one.points) == ALL_SIZES
-        assert one.source and one.machine and one.title
+    for publication in lines:
+        assert tuple(point.rows for point in publication.points) == ALL_SIZES
+        assert publication.source and publication.machine and publication.title
 
 
 @pytest.mark.parametrize("spot", SPOTS)
@@ -65,31 +67,35 @@ def test_figures_are_the_documents(spot: tuple[str, str, str, int, float]) -> No
 
 
 def test_the_sums_of_all_figures_are_the_documents() -> None:
-    totals = {name: sum(p.seconds for one in published(name) for p in one.points) for name in NOTEBOOKS}
+    totals = {
+        name: sum(p.seconds for publication in published(name) for p in publication.points)
+        for name in NOTEBOOKS
+    }
     assert totals["small"] == pytest.approx(146.1104019641876, abs=1e-9)
     assert totals["update"] == pytest.approx(608.810639, abs=1e-9)
 
 
 @pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_ten_times_the_rows_never_take_a_third_of_the_time(workload: str) -> None:
-    for one in published(workload):
-        times = [point.seconds for point in one.points if not point.below_resolution]
-        assert all(after >= before / 3 for before, after in pairwise(times)), one
+    for publication in published(workload):
+        times = [point.seconds for point in publication.points if not point.below_resolution]
+        assert all(after >= before / 3 for before, after in pairwise(times)), publication
 
 
 @pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_a_million_rows_take_longest(workload: str) -> None:
     assert all(
-        max(one.points, key=lambda point: point.seconds).rows == 1_000_000 for one in published(workload)
+        max(publication.points, key=lambda point: point.seconds).rows == 1_000_000
+        for publication in published(workload)
     )
 
 
 def test_what_the_clock_could_not_tell_is_marked_and_nothing_else() -> None:
     marked = [
-        (one.workload, one.system, one.operations[0], point.rows)
+        (publication.workload, publication.system, publication.operations[0], point.rows)
         for name in WORKLOADS
-        for one in published(name)
-        for point in one.points
+        for publication in published(name)
+        for point in publication.points
         if point.below_resolution
     ]
     assert sorted(marked) == [
@@ -99,8 +105,8 @@ def test_what_the_clock_could_not_tell_is_marked_and_nothing_else() -> None:
         ("update", "sqlite", "read", 10),
     ]
     for name in WORKLOADS:
-        for one in published(name):
-            assert all((point.seconds == 0) == point.below_resolution for point in one.points)
+        for publication in published(name):
+            assert all((point.seconds == 0) == point.below_resolution for point in publication.points)
 
 
 def test_the_folder_that_was_never_emptied_is_said_at_the_point() -> None:
@@ -111,17 +117,21 @@ def test_the_folder_that_was_never_emptied_is_said_at_the_point() -> None:
 
 
 def test_a_line_is_only_compared_with_operations_whose_timer_holds_the_same_work() -> None:
-    assert {one.system for one in published_lines("small", "create_with_preparation")} == {
+    assert {publication.system for publication in published_lines("small", "create_with_preparation")} == {
         "parquetdb",
         "pyarrow",
     }
-    assert {one.system for one in published_lines("small", "query_again")} == set()
-    assert {one.system for one in published_lines("update", "update_by_row_id")} == {"parquetdb"}
+    assert {publication.system for publication in published_lines("small", "query_again")} == set()
+    assert {publication.system for publication in published_lines("update", "update_by_row_id")} == {
+        "parquetdb"
+    }
 
 
 def test_means_and_single_runs_are_told_apart() -> None:
-    assert {(one.statistic, one.runs) for one in published("small")} == {("mean", 5)}
-    assert {(one.statistic, one.runs) for one in published("update")} == {("single run", 1)}
+    assert {(publication.statistic, publication.runs) for publication in published("small")} == {("mean", 5)}
+    assert {(publication.statistic, publication.runs) for publication in published("update")} == {
+        ("single run", 1)
+    }
 
 
 def test_an_unknown_workload_is_refused_with_the_nearest_name() -> None:
@@ -152,8 +162,8 @@ def test_a_span_of_figures_is_said_at_its_point() -> None:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_published_lines_belong_to_operations_that_are_measured(workload: str) -> None:
-    for one in published(workload):
-        assert all(WORKLOADS[workload].has(operation) for operation in one.operations)
+    for publication in published(workload):
+        assert all(WORKLOADS[workload].has(operation) for operation in publication.operations)
 
 
 def test_a_workload_that_nobody_published_has_no_lines() -> None:

@@ -11,14 +11,14 @@ def figure(
     workload: str, published_as: str, operation: str, rows: int, statistic: str = "mean", of: str = "seconds"
 ) -> PublishedPoint:
     """Return the only point of a line, by its name on the page."""
-    (found,) = (
+    (line,) = (
         point
         for line in published_lines(workload, operation, of)
         if line.published_as == published_as and line.statistic == statistic
         for point in line.points
         if point.rows == rows
     )
-    return found
+    return line
 
 
 MEMORY = "peak_rss_bytes"
@@ -59,12 +59,12 @@ def test_figures_of_entities_are_the_pages(spot: tuple[float, ...]) -> None:
 
 
 def test_the_two_figures_that_a_page_has_for_one_thing_are_both_there() -> None:
-    found = [line for line in published_lines("entity-queries", "project_two") if line.system == "parquedb"]
-    assert sorted(one.points[0].seconds for one in found) == [0.015, 0.100]
+    lines = [line for line in published_lines("entity-queries", "project_two") if line.system == "parquedb"]
+    assert sorted(publication.points[0].seconds for publication in lines) == [0.015, 0.100]
 
 
 def test_a_size_is_never_drawn_among_times() -> None:
-    assert {one.quantity for one in published("entity-storage")} == {"seconds", "disk_bytes"}
+    assert {publication.quantity for publication in published("entity-storage")} == {"seconds", "disk_bytes"}
     assert all(line.quantity == "seconds" for line in published_lines("entity-storage", "write"))
 
 

@@ -54,15 +54,15 @@ def asked(question: Question, folder: Path) -> tuple[Sample, Sample]:
 
 
 def test_a_question_is_made_ready_each_time_and_asked_about_one_value_after_the_other(tmp_path: Path) -> None:
-    done = list[str]()
+    events = list[str]()
     question = Question(
-        lambda number: done.append(f"asked {number}") or [(number,)],
+        lambda number: events.append(f"asked {number}") or [(number,)],
         of=[3, 4],
-        before=lambda: done.append("ready"),
-        comparable=lambda answer, number: done.append(f"told {number}") or answer,
+        before=lambda: events.append("ready"),
+        comparable=lambda answer, number: events.append(f"told {number}") or answer,
     )
     first, again = asked(question, tmp_path)
-    assert done == ["ready", "asked 3", "ready", "asked 4", "told 3", "told 4"]
+    assert events == ["ready", "asked 3", "ready", "asked 4", "told 3", "told 4"]
     assert (first.again, again.again) == (False, True)
     assert (len(first.cost.latencies), len(again.cost.latencies)) == (0, 1)
 
@@ -83,16 +83,16 @@ def test_an_answer_is_gone_before_the_next_one_is_asked_for(tmp_path: Path) -> N
     class Answer:
         """An answer."""
 
-    alive, found = WeakSet[Answer](), list[int]()
+    alive, counts = WeakSet[Answer](), list[int]()
 
     def ask() -> Answer:
-        found.append(len(alive))
+        counts.append(len(alive))
         answer = Answer()
         alive.add(answer)
         return answer
 
     asked(Question(ask, comparable=lambda _: 5), tmp_path)
-    assert found == [0] * CALLS
+    assert counts == [0] * CALLS
 
 
 def test_a_single_value_is_asked_about_again_and_both_answers_count(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ TIMES = "Times at 1,000 rows, 1 repeat"
 
 def titled(records: Sequence[Record], start: str) -> ReportTable:
     """Return the only table with this title."""
-    (found,) = (table for table in report_tables(records) if table.title.startswith(start))
-    return found
+    (table_,) = (table for table in report_tables(records) if table.title.startswith(start))
+    return table_
 
 
 def cells(line: Sequence[str]) -> list[str]:
@@ -80,9 +80,9 @@ def test_beside_a_median_stands_the_spread_of_its_samples() -> None:
 
 def test_bold_is_the_quickest_and_what_nobody_can_tell_from_it() -> None:
     records = [record("lamella", 0.102), record("sqlite", 0.1), record("duckdb", 0.2)]
-    told = cells(titled(records, TIMES).lines[0])
-    assert told[1] == "2 of 3, ≈ SQLite (synchronous off)"
-    assert told[2:] == ["**102 ms**", "**100 ms** ≈", "200 ms ÷ 2.0"]
+    texts = cells(titled(records, TIMES).lines[0])
+    assert texts[1] == "2 of 3, ≈ SQLite (synchronous off)"
+    assert texts[2:] == ["**102 ms**", "**100 ms** ≈", "200 ms ÷ 2.0"]
     assert "level in 1" in titled(records, TIMES).title
 
 
@@ -90,8 +90,8 @@ def test_calls_timed_one_by_one_have_percentiles_and_a_rate_and_are_counted() ->
     latencies = tuple(n / 1000 for n in range(1, 101))
     many = replace(record("sqlite", 0.05, operation="create"), latencies=latencies)
     fewer = replace(many, system="lamella", latencies=latencies[:50])
-    found = titled([many, fewer], "Calls timed one by one")
-    assert cells(found.lines[0]) == [
+    report = titled([many, fewer], "Calls timed one by one")
+    assert cells(report.lines[0]) == [
         "Create, 50–100 calls",
         "25.5 ms / 47.5 ms / 49.5 ms, 39/s",
         "50.5 ms / 95.0 ms / 99.0 ms, 20/s",
@@ -99,8 +99,8 @@ def test_calls_timed_one_by_one_have_percentiles_and_a_rate_and_are_counted() ->
 
 
 def test_the_first_call_of_a_question_and_its_later_ones_are_neighbours() -> None:
-    asked = [record("sqlite", 0.9), replace(record("sqlite", 0.2), latencies=(0.1, 0.3))]
-    times, calls = report_tables(asked)
+    records = [record("sqlite", 0.9), replace(record("sqlite", 0.2), latencies=(0.1, 0.3))]
+    times, calls = report_tables(records)
     assert [cells(line) for line in times.lines] == [
         ["Read, first", "900 ms"],
         ["Read, again", "200 ms ±50%"],
@@ -121,15 +121,16 @@ def test_sizes_on_disk_stand_in_one_table_with_what_they_were_taken_after() -> N
 
 
 def test_memory_is_told_of_what_was_asked_for_it() -> None:
-    held = [
+    memory_records = [
         replace(record(name, 0.5), workload="entity-memory", operation="read")
         for name in ("lamella", "polars")
     ]
-    operation = next(one.id for one in ENTITY_MEMORY.operations if one.holds)
-    found = titled(
-        [replace(one, operation=operation, peak_rss_bytes=2_000_000) for one in held], "Peak memory"
+    operation = next(operation_.id for operation_ in ENTITY_MEMORY.operations if operation_.holds)
+    report = titled(
+        [replace(sample, operation=operation, peak_rss_bytes=2_000_000) for sample in memory_records],
+        "Peak memory",
     )
-    assert cells(found.lines[0])[1:] == ["**2.00 MB**", "**2.00 MB** ≈"]
+    assert cells(report.lines[0])[1:] == ["**2.00 MB**", "**2.00 MB** ≈"]
 
 
 def test_answers_that_nobody_knew_beforehand_are_told_with_who_agreed() -> None:
@@ -148,7 +149,7 @@ def test_many_systems_stand_below_each_other_and_no_table_is_wider_than_a_page()
     names = list(ENTRIES)[: PAGE_COLUMNS + 1]
     operations = [operation.id for operation in TAXI.operations] * 2
     wide = [replace(record(name, 0.5), workload="taxi", operation=o) for name in names for o in operations]
-    (table,) = (one for one in report_tables(wide) if one.title.startswith("Times"))
+    (table,) = (candidate for candidate in report_tables(wide) if candidate.title.startswith("Times"))
     assert [line[0] for line in table.lines] == [
         "Lamella against the best other", *(ENTRIES[name].title for name in names)
     ]  # fmt: skip
@@ -172,14 +173,16 @@ def test_cells_that_hold_much_stand_beside_half_as_many() -> None:
 
 
 def test_several_workloads_are_told_apart() -> None:
-    found = replace(record("sqlite", 0.1, operation="find"), workload="needle")
-    titles = [table.title for table in report_tables([record("sqlite", 0.5), found])]
+    finding = replace(record("sqlite", 0.1, operation="find"), workload="needle")
+    titles = [table.title for table in report_tables([record("sqlite", 0.5), finding])]
     assert titles == [f"Small benchmark: {TIMES}", f"Needle in a haystack: {TIMES}"]
 
 
 def test_the_overview_says_what_is_lost_beside_what_is_won() -> None:
     times = {"read": {"lamella": 0.2, "sqlite": 0.1}, "query": {"lamella": 0.1, "sqlite": 0.4, "duckdb": 0.2}}
-    records = [record(name, seconds, o) for o, found in times.items() for name, seconds in found.items()]
+    records = [
+        record(name, seconds, o) for o, by_system in times.items() for name, seconds in by_system.items()
+    ]
     (line,) = overview_table(records).lines
     assert cells(line) == [
         *("[Small benchmark](#small-benchmark)", "1,000", "Lamella", "1", "0", "1"),
@@ -200,8 +203,10 @@ def run_of(*messages: Message) -> SavedRun:
     return recording.run()
 
 
-def introduced(system: str, workload: str, description: str = "as installed", **other: object) -> Message:
-    return Surroundings(system, "1.0", description, MACHINE | other, workload)
+def introduced(
+    system: str, workload: str, description: str = "as installed", **environment: object
+) -> Message:
+    return Surroundings(system, "1.0", description, MACHINE | environment, workload)
 
 
 def needle(record: Record) -> Record:
@@ -263,8 +268,8 @@ def test_a_reason_is_told_once_with_all_that_it_stands_for() -> None:
         *(Failure("small", "h5py", "read", 10, repeat, "It fell over.") for repeat in range(2)),
         Failure("small", "h5py", "read", 1000, 0, "It fell over."),
     ]
-    (told,) = not_measured_lines(lost)
-    assert told.splitlines()[2:] == [
+    (text,) = not_measured_lines(lost)
+    assert text.splitlines()[2:] == [
         "- h5py, update one; delete one: It has none.",
         "- h5py, read, 10 rows (2 times); read, 1,000 rows: **failed**. It fell over.",
     ]

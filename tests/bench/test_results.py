@@ -90,9 +90,9 @@ def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path
     path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
     with pytest.raises(
         FileProblem, match=r"It lacks checksum; it has the unknown joules.*Another version"
-    ) as found:
+    ) as refusal:
         read_json(path)
-    assert str(path) in str(found.value)
+    assert str(path) in str(refusal.value)
 
 
 def test_a_file_without_the_system_lacks_it_by_its_name_in_files() -> None:
@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30), st.floats(0, 100))
 def test_statistics_are_numpys(samples: list[float], percent: float) -> None:
     summary = Summary(tuple(samples))
-    found = (summary.mean, summary.deviation, summary.median, summary.lowest, summary.percentile(percent))
+    figures = (summary.mean, summary.deviation, summary.median, summary.lowest, summary.percentile(percent))
     right = (
         np.mean(samples),
         np.std(samples),
@@ -127,7 +127,7 @@ def test_statistics_are_numpys(samples: list[float], percent: float) -> None:
         np.min(samples),
         np.percentile(samples, percent),
     )
-    assert found == pytest.approx(right, rel=1e-6, abs=1e-9)
+    assert figures == pytest.approx(right, rel=1e-6, abs=1e-9)
 
 
 def test_an_error_bar_stays_where_samples_are() -> None:
@@ -187,7 +187,7 @@ def test_without_lamella_the_first_of_the_table_is_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "text"),
+    ("text_shown", "text"),
     [
         (shown_seconds(0.00193), "1.93 ms"),
         (shown_seconds(0.0999996), "100 ms"),
@@ -200,5 +200,5 @@ def test_without_lamella_the_first_of_the_table_is_compared() -> None:
         (shown_bytes(12), "12 B"),
     ],
 )
-def test_numbers_are_written_for_people(shown: str, text: str) -> None:
-    assert shown == text
+def test_numbers_are_written_for_people(text_shown: str, text: str) -> None:
+    assert text_shown == text

@@ -43,7 +43,7 @@ def test_the_page_counts_where_each_rival_alone_is_beaten() -> None:
         for workload in ("small", "update", "single", "partial", "needle", "scattered")
         for rows, seconds in zip((10, 1000), times, strict=True)
     ]
-    few = [replace(one, system="duckdb") for one in records if one.workload == "small"]
+    few = [replace(sample, system="duckdb") for sample in records if sample.workload == "small"]
     run = SavedRun(BEGAN, "Six workloads", "lamella bench", 1.0, None, (*records, *few))
     text = page_text(run, "r.results", "plots")
     assert "Lamella is ahead of SQLite (synchronous off) in 0 of 6. These are" in text
@@ -75,7 +75,7 @@ def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     assert "own.py" not in text and "(results/r.results)" in text
     assert [path.name for path in pictures.iterdir()] == ["small.svg"]
     drawing = ElementTree.parse(pictures / "small.svg")
-    words = {"".join(one.itertext()).strip() for one in drawing.iter(f"{SVG}text")}
+    words = {"".join(element.itertext()).strip() for element in drawing.iter(f"{SVG}text")}
     assert {
         "Lamella",
         "SQLite",
@@ -88,7 +88,9 @@ def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     } <= words
     assert "✕ wrong answer" in words, words
     danger = theme.current().color("danger").name()
-    assert [one for one in drawing.iter(f"{SVG}g") if one.get("stroke") == danger], "the cross on the plot"
+    assert [element for element in drawing.iter(f"{SVG}g") if element.get("stroke") == danger], (
+        "the cross on the plot"
+    )
     assert not list(drawing.iter(f"{SVG}image")), "sharp at any size"
 
 
@@ -97,14 +99,14 @@ def test_what_is_measured_already_is_not_measured_again(tmp_path: Path) -> None:
     def part(number: int) -> Path:
         return tmp_path / f"new-{number}.part"
 
-    there = SavedRun(
+    earlier_run = SavedRun(
         BEGAN, "Needles", "lamella bench", 1.0, None, (replace(record("csv", 1.0), workload="needle"),)
     )
-    write_results_file(there, part(1))
+    write_results_file(earlier_run, part(1))
     line = "--workload floats --systems csv --rows 10 --repeats 1"
     measure(tmp_path / "new.results", ["--workload taxi", line])
-    found = read_results_file(tmp_path / "new.results")
-    assert {(sample.workload, sample.system) for sample in found.samples} == {
+    merged = read_results_file(tmp_path / "new.results")
+    assert {(sample.workload, sample.system) for sample in merged.samples} == {
         ("needle", "csv"),
         ("floats", "csv"),
     }

@@ -36,8 +36,8 @@ def test_a_benchmark_gives_every_sample_of_every_system_and_leaves_nothing_behin
     assert failures(heard) == []
     points = [(r.system, r.operation, r.rows, r.repeat) for r in records]
     operations = [operation.id for operation in SMALL.operations]
-    every = [(b, o, n, r) for b in names for o in operations for n in (3, 10) for r in (0, 1)]
-    assert sorted(points) == sorted(every)
+    all_points = [(b, o, n, r) for b in names for o in operations for n in (3, 10) for r in (0, 1)]
+    assert sorted(points) == sorted(all_points)
     assert all(r.seconds > 0 and r.peak_rss_bytes > 10_000_000 and r.disk_bytes > 0 for r in records)
     assert list(tmp_path.iterdir()) == []
     assert workers() == []
@@ -63,8 +63,8 @@ def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_first_call_of_a_question_is_cold_each_time_its_database_was_opened(tmp_path: Path) -> None:
     records = run_workload("entity-indexes", [40], ["sqlite"], repeats=2, folder=tmp_path)
-    told = {(r.repeat, r.temperature, bool(r.latencies)) for r in records if r.operation == "point_keys"}
-    assert told == {(repeat, *call) for repeat in (0, 1) for call in (("cold", False), ("warm", True))}
+    calls = {(r.repeat, r.temperature, bool(r.latencies)) for r in records if r.operation == "point_keys"}
+    assert calls == {(repeat, *call) for repeat in (0, 1) for call in (("cold", False), ("warm", True))}
 
 
 @pytest.mark.slow
@@ -139,19 +139,19 @@ def test_a_size_that_cannot_fit_in_memory_is_told_and_not_tried(tmp_path: Path) 
 def test_the_surroundings_name_machine_versions_and_durability(tmp_path: Path) -> None:
     heard: list[Message] = []
     run_workload("small", [1], ["sqlite-wal"], repeats=1, folder=tmp_path, on_event=heard.append)
-    (found,) = (message for message in heard if isinstance(message, Surroundings))
-    assert found.version and "durable" in found.description
-    asked = ["processor", "cores", "memory_bytes", "disk", "system", "python", "libraries"]
-    assert all(found.environment[name] for name in asked)
-    assert 0 < found.environment["clock_resolution_seconds"] < 1e-3
+    (surroundings,) = (message for message in heard if isinstance(message, Surroundings))
+    assert surroundings.version and "durable" in surroundings.description
+    names = ["processor", "cores", "memory_bytes", "disk", "system", "python", "libraries"]
+    assert all(surroundings.environment[name] for name in names)
+    assert 0 < surroundings.environment["clock_resolution_seconds"] < 1e-3
 
 
 @pytest.mark.slow
 def test_progress_rises_to_the_end(tmp_path: Path) -> None:
-    seen: list[float] = []
-    job = Job(lambda progress: seen.append(progress.fraction or 0.0))
+    fractions: list[float] = []
+    job = Job(lambda progress: fractions.append(progress.fraction or 0.0))
     run_workload("small", [1, 5], ["sqlite"], repeats=1, folder=tmp_path, job=job)
-    assert seen == sorted(seen) and seen[-1] == 1.0 and len(seen) > 2
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(fractions) > 2
 
 
 def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:

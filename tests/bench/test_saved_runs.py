@@ -162,7 +162,7 @@ def _cut_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("make", "said"),
     [
         (_damaged, "Move the file away"),
         (_of_later_version, r"later version.*99.*Use that version"),
@@ -170,13 +170,13 @@ def _cut_short(path: Path) -> None:
         (_cut_short, "Move the file away"),
     ],
 )
-def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, made, said: str) -> None:
+def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, make, said: str) -> None:
     path = tmp_path / "races.sqlite"
-    made(path)
+    make(path)
     before = path.read_bytes()
-    with pytest.raises(FileProblem, match=said) as found:
+    with pytest.raises(FileProblem, match=said) as refusal:
         SavedRuns(path).save(recorded())
-    assert str(path) in str(found.value)
+    assert str(path) in str(refusal.value)
     with pytest.raises(FileProblem, match=said):
         SavedRuns(path).runs()
     assert path.read_bytes() == before
@@ -216,9 +216,9 @@ def test_a_value_that_is_damaged_is_told_with_the_file(
     saved_runs: SavedRuns, statement: str, said: str
 ) -> None:
     number = saved_runs.save(recorded())
-    with pytest.raises(FileProblem, match=said) as found:
+    with pytest.raises(FileProblem, match=said) as refusal:
         after(saved_runs.path, statement).run(number)
-    assert str(saved_runs.path) in str(found.value)
+    assert str(saved_runs.path) in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ def test_a_value_that_is_damaged_is_told_with_the_file(
 def test_a_sample_of_version_1_that_is_damaged_is_told_with_the_file(
     older: SavedRuns, statement: str, said: str
 ) -> None:
-    with pytest.raises(FileProblem, match=said) as found:
+    with pytest.raises(FileProblem, match=said) as refusal:
         after(older.path, statement).run(1)
-    assert str(older.path) in str(found.value)
+    assert str(older.path) in str(refusal.value)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -285,11 +285,11 @@ def test_a_choice_is_the_same_after_it_was_written_down() -> None:
 
 
 def test_a_file_that_is_no_good_can_be_moved_aside_for_a_new_one(tmp_path: Path) -> None:
-    kept = SavedRuns(tmp_path / "races.sqlite")
+    store = SavedRuns(tmp_path / "races.sqlite")
     for number in (1, 2):
-        _damaged(kept.path)
-        assert kept.move_aside() == tmp_path / f"races-{number}.sqlite"
-    assert kept.save(recorded()) == 1
+        _damaged(store.path)
+        assert store.move_aside() == tmp_path / f"races-{number}.sqlite"
+    assert store.save(recorded()) == 1
     assert (tmp_path / "races-1.sqlite").read_bytes().startswith(b"this is no database")
 
 
@@ -350,18 +350,18 @@ def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
     assert older.path.read_bytes() == before, "reading leaves it as it is"
     number = older.save(run)
     assert older.run(number).records == run.records == older.run(1).records
-    assert sorted(one.samples for one in older.runs()) == [18, 98, 98]
-    found = run.records[0]
-    samples = older.samples_of(found.workload, found.operation, found.system, found.rows)
+    assert sorted(saved_run.samples for saved_run in older.runs()) == [18, 98, 98]
+    sample = run.records[0]
+    samples = older.samples_of(sample.workload, sample.operation, sample.system, sample.rows)
     assert [run for run, _, _ in samples] == [1, number]
-    assert len({tuple(one.values("seconds")) for _, _, each in samples for one in each[:1]}) == 1
+    assert len({tuple(part.values("seconds")) for _, _, each in samples for part in each[:1]}) == 1
     older.delete([1])
-    assert {one.id for one in older.runs()} == {number, 2}
+    assert {saved_run.id for saved_run in older.runs()} == {number, 2}
 
 
 def test_samples_come_back_in_the_order_in_which_they_were_measured(saved_runs: SavedRuns) -> None:
     """The samples are of several points in turn; some are of many calls, and some have only figures."""
-    told = [
+    records = [
         replace(
             record(system, seconds + repeat / 10, rows=rows, repeat=repeat),
             latencies=(0.1, 0.2 * repeat) if rows == 10 and repeat != 1 else (),
@@ -371,25 +371,27 @@ def test_samples_come_back_in_the_order_in_which_they_were_measured(saved_runs: 
         for system, seconds in (("sqlite", 0.5), ("lamella", 0.0))
         for rows in (10, 100, 1000)
     ]
-    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=told)))
+    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=records)))
     assert (
-        list(saved.records) == told and saved.records[4] == told[4] and saved.records[2:5] == tuple(told[2:5])
+        list(saved.records) == records
+        and saved.records[4] == records[4]
+        and saved.records[2:5] == tuple(records[2:5])
     )
     assert saved_runs.run(saved_runs.save(saved)).records == saved.records
-    assert summaries(saved.samples) == summaries(told)
+    assert summaries(saved.samples) == summaries(records)
     calls = {call: sum(map(len, of)) for call, of in by_call(saved.samples).items()}
-    assert calls == {call: len(of) for call, of in by_call(told).items()}
+    assert calls == {call: len(of) for call, of in by_call(records).items()}
     for quantity in ("cpu_seconds", "disk_bytes"):
-        assert Tally(saved.samples).summaries(quantity) == Tally(told).summaries(quantity)
+        assert Tally(saved.samples).summaries(quantity) == Tally(records).summaries(quantity)
 
 
 def test_batches_of_very_many_calls_are_divided(
     saved_runs: SavedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "MOST_CALLS", 5)
-    told = [replace(record("sqlite", 0.1, repeat=1), latencies=(0.1, 0.2 + n, 0.3)) for n in range(7)]
-    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=told)))
-    assert list(saved.records) == told and len(saved.samples) == 4
+    records = [replace(record("sqlite", 0.1, repeat=1), latencies=(0.1, 0.2 + n, 0.3)) for n in range(7)]
+    saved = saved_runs.run(saved_runs.save(replace(recorded(), records=records)))
+    assert list(saved.records) == records and len(saved.samples) == 4
 
 
 def test_a_results_file_holds_everything_of_a_run(tmp_path: Path) -> None:
@@ -432,7 +434,7 @@ def _changed(statement: str):
 
 @pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("make", "said"),
     [
         (lambda path: b"", "not a results file.*It is empty"),
         (lambda path: b'{"name": "Lamella"}', "not a results file.*--json writes, which --compare reads"),
@@ -477,15 +479,15 @@ def _changed(statement: str):
     ],
 )
 def test_a_file_that_is_no_results_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make, said: str
 ) -> None:
     monkeypatch.setattr(results_file, "MOST_BYTES", 2_000_000)
     monkeypatch.setattr(results_file, "MOST_ROWS", 100)
     path = tmp_path / "some.results"
-    path.write_bytes(made(path))
-    with pytest.raises(FileProblem, match=said) as found:
+    path.write_bytes(make(path))
+    with pytest.raises(FileProblem, match=said) as refusal:
         read_results_file(path)
-    assert str(path) in str(found.value)
+    assert str(path) in str(refusal.value)
 
 
 def test_a_results_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -548,9 +550,9 @@ def test_a_results_file_makes_nothing_of_its_own_run_here(tmp_path: Path) -> Non
 
 
 def test_times_of_zero_are_compared() -> None:
-    none = [replace(one, seconds=0.0) for one in (record("sqlite", 1.0), record("lamella", 1.0))]
-    assert [one.factor for one in standings(none)] == [1.0]
-    assert [one.factor for one in compare(none, none)] == [1.0, 1.0]
+    none = [replace(sample, seconds=0.0) for sample in (record("sqlite", 1.0), record("lamella", 1.0))]
+    assert [standing.factor for standing in standings(none)] == [1.0]
+    assert [standing.factor for standing in compare(none, none)] == [1.0, 1.0]
     assert ratios(none)[0].verdict == "as fast"
 
 
@@ -571,9 +573,9 @@ def test_samples_as_json_are_checked_as_results_files_are(text, said: str, tmp_p
     path = tmp_path / "samples.json"
     (item,) = json.loads(to_json([record("sqlite", 0.5)]))
     path.write_text(text if isinstance(text, str) else json.dumps([text(item)]))
-    with pytest.raises(FileProblem, match=said) as found:
+    with pytest.raises(FileProblem, match=said) as refusal:
         read_json(path)
-    assert str(path) in str(found.value)
+    assert str(path) in str(refusal.value)
 
 
 def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(saved_runs: SavedRuns) -> None:

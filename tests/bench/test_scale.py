@@ -40,20 +40,22 @@ def test_links_of_a_file_are_counted_as_files_of_their_own(tmp_path: Path) -> No
     assert sum(layout.columns.values()) < layout.bytes
     folder = link(tmp_path / "trips.parquet", 3)
     answers = [list(ask(system, folder, 1)) for system in ("lamella", "duckdb-parquet")]
-    assert [one["rows"] for one in answers[0]] == [1500, None, 1500, 1500]
-    ours, theirs = ([(one["operation"], one["checksum"]) for one in answer] for answer in answers)
+    assert [answer_line["rows"] for answer_line in answers[0]] == [1500, None, 1500, 1500]
+    ours, theirs = (
+        [(answer_line["operation"], answer_line["checksum"]) for answer_line in answer] for answer in answers
+    )
     assert ours == theirs
 
 
-@pytest.mark.parametrize("wanted", [Model(2e-9, 3e-9, 4e-9), Model(0.0, 5e-9, 0.0)])
-def test_the_model_finds_what_times_are_made_of(wanted: Model) -> None:
+@pytest.mark.parametrize("expected", [Model(2e-9, 3e-9, 4e-9), Model(0.0, 5e-9, 0.0)])
+def test_the_model_finds_what_times_are_made_of(expected: Model) -> None:
     points = [
-        (wanted.core_seconds(rows, *factors), rows, *factors)
+        (expected.core_seconds(rows, *factors), rows, *factors)
         for rows in (1e6, 1e8)
         for factors in ((1, 1, 0.1), (2, 1, 1.7), (2, 2, 1.6), (3, 3, 3.0))
     ]
     actual = Model.fitted(points)
-    assert vars(actual) == pytest.approx(vars(wanted), abs=1e-12, rel=1e-6)
+    assert vars(actual) == pytest.approx(vars(expected), abs=1e-12, rel=1e-6)
 
 
 def test_no_term_of_the_model_is_below_zero() -> None:

@@ -30,14 +30,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) -> None:
     parts = (part_of(SMALL, ["sqlite"], [2], 1), part_of(NEEDLE, ["sqlite", "sqlite-fts5"], [3], 1))
     recording = Recording(Choice(parts, folder=tmp_path))
-    seen: list[float] = []
-    job = Job(lambda progress: seen.append(progress.fraction or 0.0))
+    fractions: list[float] = []
+    job = Job(lambda progress: fractions.append(progress.fraction or 0.0))
     records = runner.run(recording.choice, recording.receive, job)
     assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
     assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
     assert recording.records == records
-    assert [(one.workload, one.system) for one in recording.unsupported] == [("needle", "sqlite-fts5")]
-    assert seen == sorted(seen) and seen[-1] == 1.0
+    assert [(gap.workload, gap.system) for gap in recording.unsupported] == [("needle", "sqlite-fts5")]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,8 +109,8 @@ def test_repeats_can_be_added_to_an_earlier_benchmark(tmp_path: Path) -> None:
 def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
     heard: list[Message] = []
     assert run_workload("small", [1, 2], ["sqlite-fts5"], 1, tmp_path, heard.append) == []
-    (told,) = heard
-    assert isinstance(told, Unsupported)
+    (message,) = heard
+    assert isinstance(message, Unsupported)
 
 
 def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(
@@ -131,8 +131,8 @@ def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_th
         os.kill(benchmark.pid, signal.SIGKILL)
     child.wait(60)
     assert [folder.name.startswith(PREFIX) for folder in tmp_path.iterdir()] == [True]
-    with benchmark_folder(tmp_path) as made:
-        assert list(tmp_path.iterdir()) == [made]
+    with benchmark_folder(tmp_path) as folder:
+        assert list(tmp_path.iterdir()) == [folder]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,6 +148,6 @@ def test_a_folder_whose_owner_is_not_known_to_be_gone_stays(tmp_path: Path, owne
 
 
 def test_a_folder_of_a_benchmark_that_runs_stays(tmp_path: Path) -> None:
-    with benchmark_folder(tmp_path) as made, benchmark_folder(tmp_path) as other:
-        assert json.loads((made / OWNER).read_text())["pid"] == os.getpid()
-        assert sorted(tmp_path.iterdir()) == sorted([made, other])
+    with benchmark_folder(tmp_path) as folder, benchmark_folder(tmp_path) as second_folder:
+        assert json.loads((folder / OWNER).read_text())["pid"] == os.getpid()
+        assert sorted(tmp_path.iterdir()) == sorted([folder, second_folder])

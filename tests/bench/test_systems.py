@@ -89,11 +89,13 @@ def test_a_system_that_needs_a_process_of_its_own_answers_rightly(name: str, tmp
     (tmp_path / "dbs").mkdir()
     suite = [sys.executable, "-m", "tests.bench.table_suite", name, str(tmp_path / "dbs"), str(output)]
     subprocess.run(suite, check=True, capture_output=True, cwd=Path(__file__).parents[2])
-    told = json.loads(output.read_text(encoding="utf-8"))
-    assert set(told) == set(TABLES)
-    for workload, found in told.items():
-        assert found == {known: right_answer(workload, known, rows_of(workload)) for known in found}
-        assert set(found) >= {operation.id for operation in asked(workload).operations} - NEEDLESS
+    answers = json.loads(output.read_text(encoding="utf-8"))
+    assert set(answers) == set(TABLES)
+    for workload, own_answers in answers.items():
+        assert own_answers == {
+            known: right_answer(workload, known, rows_of(workload)) for known in own_answers
+        }
+        assert set(own_answers) >= {operation.id for operation in asked(workload).operations} - NEEDLESS
 
 
 @pytest.mark.slow
@@ -102,9 +104,9 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
     records = run_workload(UPDATE_ALL, [2, 5], ["pyarrow"], repeats=2, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert {record.operation for record in records} == {"create", "create_with_preparation", "read"}
-    told = [message for message in heard if isinstance(message, Unsupported)]
-    assert [message.step for message in told] == ["update", "update_by_row_id"]
-    assert all("rewrit" in message.reason for message in told)
+    messages = [message for message in heard if isinstance(message, Unsupported)]
+    assert [message.step for message in messages] == ["update", "update_by_row_id"]
+    assert all("rewrit" in message.reason for message in messages)
 
 
 @pytest.mark.slow
@@ -112,8 +114,8 @@ def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(t
     heard: list[Message] = []
     systems = ["pyarrow", "sqlite"]
     records = run_workload("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
-    (told,) = (message for message in heard if isinstance(message, Unsupported))
-    assert told.system == "pyarrow" and "does not support entities" in told.reason
+    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    assert message.system == "pyarrow" and "does not support entities" in message.reason
     assert {record.system for record in records} == {"sqlite"}
 
 
@@ -170,10 +172,12 @@ def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) ->
 def test_what_stands_on_sqlite_holds_a_hundred_columns_and_the_others_the_key_and_a_hundred(
     tmp_path: Path,
 ) -> None:
-    held = {name: registry.load(name)(tmp_path, UPDATE_ALL).columns for name in COMPLETE}
+    column_counts = {name: registry.load(name)(tmp_path, UPDATE_ALL).columns for name in COMPLETE}
     on_sqlite = {"sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"}
-    assert {name for name, columns in held.items() if columns == 100} == on_sqlite
-    assert {name for name, columns in held.items() if columns == 101} == set(held) - on_sqlite
+    assert {name for name, columns in column_counts.items() if columns == 100} == on_sqlite
+    assert {name for name, columns in column_counts.items() if columns == 101} == set(
+        column_counts
+    ) - on_sqlite
 
 
 def pragmas(system: Any) -> list[Any]:
@@ -238,9 +242,9 @@ class OfAnotherType(SQLite):
     """Returns integers as floats, and floats with half the digits."""
 
     def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        other = np.float32 if self.workload.floats else np.float64
+        kind = np.float32 if self.workload.floats else np.float64
         for columns in super().blocks(answer, names):
-            yield [values.astype(other) for values in columns]
+            yield [values.astype(kind) for values in columns]
 
 
 @pytest.mark.parametrize(("workload", "is_right"), [("small", True), ("floats", False)])
@@ -314,5 +318,5 @@ def test_a_child_loads_no_library_that_its_system_does_without(
 ) -> None:
     """Libraries of other systems would count in its memory, and in the time of its first operation."""
     command = [sys.executable, "-c", LOADED, names, families, strangers]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.stdout.split(), done.stderr) == ([], "")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout.split(), result.stderr) == ([], "")

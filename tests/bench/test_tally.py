@@ -34,8 +34,8 @@ def test_a_tally_asked_after_each_record_says_what_all_records_say(
     records: list[Record], temperature: str | None
 ) -> None:
     tally = Tally()
-    for count, one in enumerate(records, start=1):
-        tally.take(one)
+    for count, sample in enumerate(records, start=1):
+        tally.take(sample)
         assert tally.summaries(samples=temperature) == summaries(records[:count], temperature)
 
 
@@ -72,7 +72,7 @@ def test_multiples_are_of_sizes_that_the_reference_has_too() -> None:
         [record("sqlite", 1, 0.1), record("sqlite", 10, 0.2), record("lamella", 10, 0.1), record("csv", 5, 9)]
     ).summaries()
     assert reference_of(points) == "sqlite"
-    actual = {one.system: one for one in multiples(points, "read", "sqlite")}
+    actual = {multiple.system: multiple for multiple in multiples(points, "read", "sqlite")}
     assert set(actual) == {"lamella", "sqlite"}
     assert (actual["lamella"].mean, actual["lamella"].sizes) == (0.5, (10,))
     assert (actual["sqlite"].mean, actual["sqlite"].sizes) == (1.0, (1, 10))

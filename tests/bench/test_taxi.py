@@ -71,9 +71,9 @@ def test_every_system_answers_every_query_rightly_first_and_again(imported: Impo
     system, samples = imported
     cycle = TaxiCycle(system, TAXI, ROWS)
     samples = samples + [sample for query in QUERIES for sample in cycle.step(query)]
-    found = {(sample.operation, sample.again): sample.checksum for sample in samples}
+    checksums = {(sample.operation, sample.again): sample.checksum for sample in samples}
     right = {operation.id: expected(TAXI, operation, ROWS) for operation in TAXI.operations}
-    assert found == {(query, again): right[query] for query in QUERIES for again in (False, True)} | {
+    assert checksums == {(query, again): right[query] for query in QUERIES for again in (False, True)} | {
         ("import", False): right["import"]
     }
     assert samples[0].disk_bytes > 0
@@ -144,18 +144,18 @@ def test_files_share_the_rows_evenly_and_are_never_more_than_56(rows: int) -> No
 
 def test_the_files_hold_the_trips_as_they_were_made(benchmark_folder: Path) -> None:
     make_files(benchmark_folder, ROWS)
-    read = [
+    batches = [
         pa.csv.read_csv(file, convert_options=trip_options()) for file in files_of(benchmark_folder, ROWS)
     ]
-    assert len(read) == 2
-    assert pa.concat_tables(read).equals(pa.Table.from_batches(trips(ROWS), TRIP_SCHEMA))
+    assert len(batches) == 2
+    assert pa.concat_tables(batches).equals(pa.Table.from_batches(trips(ROWS), TRIP_SCHEMA))
 
 
 def test_files_are_made_once_for_all_systems_of_a_benchmark(tmp_path: Path) -> None:
     make_files(tmp_path, 20)
-    made = [file.stat().st_mtime_ns for file in files_of(tmp_path, 20)]
+    times = [file.stat().st_mtime_ns for file in files_of(tmp_path, 20)]
     make_files(tmp_path, 20)
-    assert [file.stat().st_mtime_ns for file in files_of(tmp_path, 20)] == made
+    assert [file.stat().st_mtime_ns for file in files_of(tmp_path, 20)] == times
     assert [folder.name for folder in tmp_path.iterdir()] == ["taxi-csv-20"]
 
 
@@ -182,12 +182,12 @@ def test_a_year_may_be_a_text_or_a_number_and_must_be_the_right_one() -> None:
 
 @pytest.mark.slow
 def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: Path) -> None:
-    given = tmp_path / "taxi-csv-2"
-    given.mkdir()
+    folder = tmp_path / "taxi-csv-2"
+    folder.mkdir()
     long = 45_000
     for number, last in enumerate(("7", "7.5")):
         lines = ["cab_type,count", *(f"yellow cab number {n},{n}" for n in range(long)), f"green,{last}"]
-        given.joinpath(f"trips_{number}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode(), 1))
+        folder.joinpath(f"trips_{number}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode(), 1))
     system = registry.load("lamella", "taxi")(tmp_path / "lamella" / "0", TAXI)
     system.folder.mkdir(parents=True)
     assert isinstance(system, TaxiSystem)
@@ -206,8 +206,8 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
     heard: list[Message] = []
     records = run_workload("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
-    told = {(registry.plain_name(record.system), record.operation) for record in records}
-    assert told == {(name, operation.id) for name in names for operation in TAXI.operations}
+    calls = {(registry.plain_name(record.system), record.operation) for record in records}
+    assert calls == {(name, operation.id) for name in names for operation in TAXI.operations}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -227,10 +227,14 @@ def test_answers_of_dasks_workers_are_added_up() -> None:
 def test_published_times_are_the_lowest_at_1_1_billion_rows() -> None:
     minutes = {"Q1": (7, 28), "Q2": (13, 17), "Q3": (30, 11), "Q4": (54, 46)}
     for query, (minute, second) in minutes.items():
-        (line,) = (one for one in published_lines("taxi", query) if one.system == "sqlite-parquet")
+        (line,) = (
+            publication
+            for publication in published_lines("taxi", query)
+            if publication.system == "sqlite-parquet"
+        )
         assert [(p.rows, p.seconds) for p in line.points] == [(1_100_000_000, minute * 60 + second)]
         assert line.statistic == "lowest"
-    (own,) = (one for one in published_lines("taxi", "Q1") if one.system == "sqlite")
+    (own,) = (publication for publication in published_lines("taxi", "Q1") if publication.system == "sqlite")
     assert own.points[0].seconds == 8 * 3600 + 39 * 60 + 20
 
 

@@ -66,16 +66,16 @@ def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: py
     lines = [line.partition("  #")[0] for line in PAGE.splitlines() if line.startswith("lamella ")]
     for line in lines:
         cli.command_parser("bench").parse_intermixed_args(shlex.split(line)[2:])
-    both, one = (arguments(line) for line in lines if "my_benchmark.py" in line)
+    both, set_choice = (arguments(line) for line in lines if "my_benchmark.py" in line)
     assert [name.rpartition(":")[2] for name in both.systems] == ["a list", "a set"]
-    assert [name.rpartition(":")[2] for name in one.systems] == ["a set"]
-    assert one.rows == (1000, 1_000_000) and Choice.from_json(one.to_json()) == one
+    assert [name.rpartition(":")[2] for name in set_choice.systems] == ["a set"]
+    assert set_choice.rows == (1000, 1_000_000) and Choice.from_json(set_choice.to_json()) == set_choice
 
 
 @pytest.mark.slow
 def test_systems_that_disagree_are_told(tmp_path: Path) -> None:
-    other = "class InASet(InAList):\n    def look_up(self):\n        return -1\n"
-    path = file_in(tmp_path, EXAMPLE.replace("class InASet(InAList):", other))
+    replacement = "class InASet(InAList):\n    def look_up(self):\n        return -1\n"
+    path = file_in(tmp_path, EXAMPLE.replace("class InASet(InAList):", replacement))
     _, heard = measured(load_file(path), tmp_path)
     failures = [message for message in heard if isinstance(message, Failure)]
     assert {(failure.operation, failure.kind) for failure in failures} == {("look_up", WRONG)}
@@ -96,7 +96,7 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "reason"),
     [
         ("def data(rows):", "def data(rows:", r"line 9: '\(' was never closed"),
         ("def data", "def rows", r"it has no function data\(rows\)"),
@@ -113,11 +113,11 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_the_file_is_told_with_its_line(
-    before: str, after: str, told: str, tmp_path: Path
+    before: str, after: str, reason: str, tmp_path: Path
 ) -> None:
     assert before in EXAMPLE
     path = file_in(tmp_path, EXAMPLE.replace(before, after, 1))
-    with pytest.raises(OwnFileProblem, match=told) as problem:
+    with pytest.raises(OwnFileProblem, match=reason) as problem:
         load_file(path)
     assert str(path) in str(problem.value) and "docs/benchmark.md" in str(problem.value)
 

@@ -83,15 +83,15 @@ def table_in(tmp_path: Path, columns: dict[str, pa.Array]) -> Path:
 
 
 def prepared(path: Path, folder: Path, where: str | None, columns: list[str] | None = None) -> Workload:
-    asked = user_table(open_dataset(path), Source(str(path)), columns, parse(where) if where else None)
+    workload = user_table(open_dataset(path), Source(str(path)), columns, parse(where) if where else None)
     folder.mkdir(exist_ok=True)
-    return family_of(asked).prepared(asked, asked.default_rows, folder, Job())
+    return family_of(workload).prepared(workload, workload.default_rows, folder, Job())
 
 
 def system_of(name: str, workload: Workload, folder: Path) -> UserTableSystem:
-    made = registry.load(name, "mine")(folder / name, workload)
-    assert isinstance(made, UserTableSystem)
-    return made
+    system_ = registry.load(name, "mine")(folder / name, workload)
+    assert isinstance(system_, UserTableSystem)
+    return system_
 
 
 def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
@@ -103,7 +103,7 @@ def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def loaded_systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload, Path]]:
     """Both tables, loaded into every system that can store them."""
-    found = {}
+    by_title = {}
     for title, columns in (("plain", PLAIN), ("odd", ODD)):
         place = tmp_path_factory.mktemp(title)
         workload = prepared(table_in(place, columns), place / "benchmark", None)
@@ -113,8 +113,8 @@ def loaded_systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[
                 system.open(writing=True)
                 system.load(ROWS)
                 system.close()
-        found[title] = (workload, place)
-    return found
+        by_title[title] = (workload, place)
+    return by_title
 
 
 @pytest.mark.slow(except_every=9)
@@ -129,17 +129,17 @@ def test_every_system_finds_the_rows_of_a_condition(
     workload = replace(unfiltered, options=unfiltered.options | {"where": to_json(parse(where))})
     expected = family_of(workload).expected
     assert expected is not None
-    wanted = expected(workload, USER_TABLE.operation("filter"), ROWS)
-    assert not wanted.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
-    asked = set()
+    expected_answer = expected(workload, USER_TABLE.operation("filter"), ROWS)
+    assert not expected_answer.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
+    names = set()
     for name in FAMILIES["mine"].places:
         system = system_of(name, workload, place)
         if not system.cannot:
             system.open(writing=False)
-            assert digest(system.as_table(system.filter()), system.copied.schema) == wanted, name
+            assert digest(system.as_table(system.filter()), system.copied.schema) == expected_answer, name
             system.close()
-            asked.add(name)
-    assert {"lamella", "duckdb", "pickle"} <= asked
+            names.add(name)
+    assert {"lamella", "duckdb", "pickle"} <= names
 
 
 @pytest.mark.slow(after=1)
@@ -154,10 +154,10 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
     columns: dict[str, pa.Array], where: str, unable: set[str], tmp_path: Path
 ) -> None:
     workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
-    wanted = right(workload)
+    expected_answer = right(workload)
     for name in FAMILIES["mine"].places:
         samples = samples_of(system_of(name, workload, tmp_path), workload, ROWS)
-        assert {s.operation: s.checksum for s in samples} == ({} if name in unable else wanted), name
+        assert {s.operation: s.checksum for s in samples} == ({} if name in unable else expected_answer), name
         assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
@@ -212,8 +212,8 @@ def test_the_update_changes_the_first_number_outside_the_condition_or_else_a_tex
     after = pa.table(columns | {name: pa.array(values) for name, values in changed.items()})
     for name in ("lamella", "sqlite", "pandas", "csv"):
         system = system_of(name, workload, tmp_path)
-        found = {s.operation: s.checksum for s in samples_of(system, workload, 2)}
-        assert found["update"] == digest(after, after.schema)
+        checksums = {s.operation: s.checksum for s in samples_of(system, workload, 2)}
+        assert checksums["update"] == digest(after, after.schema)
 
 
 def test_a_table_of_dates_alone_has_nothing_to_update(tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_the_digest_tells_null_nan_and_zero_apart_but_not_the_order_or_the_sign_
         return digest(pa.table({"x": pa.array(values, pa.float64())}), schema)
 
     assert of([1.0, math.nan, 0.0]) == of([-0.0, -math.nan, 1.0])
-    told = [of([None]), of([math.nan]), of([0.0]), of([0.0, 0.0]), of([])]
-    assert len(set(told)) == len(told)
+    digests = [of([None]), of([math.nan]), of([0.0]), of([0.0, 0.0]), of([])]
+    assert len(set(digests)) == len(digests)
 
 
 @pytest.mark.parametrize("kind", [pa.duration("s"), pa.map_(pa.string(), pa.int8()), pa.decimal256(60, 2)])
@@ -299,8 +299,8 @@ def test_a_benchmark_is_kept_and_repeated_as_it_was_asked(tmp_path: Path) -> Non
     (command,) = choice.commands
     assert f"--table {path} --where 'n > 3' --columns n" in command
     assert workload_named(workload.id).title == "flights"
-    other = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 4"))
-    assert other.id != workload.id, "benchmarks of other rows are not compared with it"
+    second = user_table(open_dataset(path), Source(str(path)), ["n"], parse("n > 4"))
+    assert second.id != workload.id, "benchmarks of other rows are not compared with it"
 
 
 def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -314,10 +314,10 @@ def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_pat
 
 def test_fewer_rows_are_the_first_of_the_table(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", "n > 3")
-    wanted = right(workload, rows=20)
-    assert wanted["read"].startswith("20:")
+    expected_answer = right(workload, rows=20)
+    assert expected_answer["read"].startswith("20:")
     samples = samples_of(system_of("polars", workload, tmp_path), workload, rows=20)
-    assert {s.operation: s.checksum for s in samples} == wanted
+    assert {s.operation: s.checksum for s in samples} == expected_answer
 
 
 def test_a_table_of_a_file_can_be_measured(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Checkout:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as home:
             where = os.environ | {"PYTHONPATH": str(self.path), "LAMELLA_HOME": home}
-            done = subprocess.run(
+            result = subprocess.run(
                 [sys.executable, *words],
                 cwd=self.root,
                 env=where,
@@ -66,9 +66,9 @@ class Checkout:
                 text=True,
                 check=False,
             )
-        if done.returncode:
-            raise SystemExit(f"{self.root}: {' '.join(words[:4])} failed: {done.stderr[-2000:]}")
-        return done
+        if result.returncode:
+            raise SystemExit(f"{self.root}: {' '.join(words[:4])} failed: {result.stderr[-2000:]}")
+        return result
 
     def samples(self, workloads: dict[str, int], folder: Path) -> Iterator[tuple[str, float]]:
         """Yield pairs of an operation and its seconds."""

@@ -66,9 +66,9 @@ def test_a_value_that_does_not_fit_is_refused_and_not_cut(value: object, kind: p
 
 @pytest.mark.parametrize(("value", "kind"), FIT)
 def test_a_value_that_fits_is_kept(value: object, kind: pa.DataType) -> None:
-    made = from_values([None, value], kind)
-    assert made.type == kind
-    assert made.to_pylist() == [None, value]
+    array = from_values([None, value], kind)
+    assert array.type == kind
+    assert array.to_pylist() == [None, value]
 
 
 def test_a_struct_may_leave_fields_out() -> None:

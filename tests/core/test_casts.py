@@ -48,7 +48,7 @@ LOST = [
     (pa.array([[0.1]]), pa.list_(pa.float32())),
     (pa.array([{"x": 0.1}]), pa.struct([("x", pa.float32())])),
 ]
-KEPT = [
+CASES = [
     (pa.array([0.5, None, math.nan, math.inf]), pa.float32()),
     (pa.array([1.0, None]), pa.int64(), [1, None]),
     (pa.array([1, None, 2**53]), pa.float64(), [1.0, None, 2.0**53]),
@@ -77,14 +77,14 @@ def test_a_cast_that_would_lose_a_value_is_refused(values: pa.Array, kind: pa.Da
     assert exact_cast(pa.chunked_array([values[:0], values]), kind) is None
 
 
-@pytest.mark.parametrize("case", KEPT)
+@pytest.mark.parametrize("case", CASES)
 def test_a_cast_that_keeps_every_value_is_made(case: tuple) -> None:
     values, kind, expected = (*case, None)[:3]
-    made = exact_cast(values, kind)
-    assert made is not None and made.type == kind
-    assert str(made.to_pylist()) == str(values.to_pylist() if expected is None else expected)
+    actual = exact_cast(values, kind)
+    assert actual is not None and actual.type == kind
+    assert str(actual.to_pylist()) == str(values.to_pylist() if expected is None else expected)
     in_chunks = exact_cast(pa.chunked_array([values[:1], values[1:]]), kind)
-    assert str(made.to_pylist()) == str(in_chunks.to_pylist())
+    assert str(actual.to_pylist()) == str(in_chunks.to_pylist())
 
 
 def fits(value: float, kind: pa.DataType) -> bool:
@@ -102,8 +102,8 @@ def is_float32(value: float | None) -> bool:
     st.sampled_from([pa.float32(), pa.int8(), pa.int64(), pa.uint16()]),
 )
 def test_what_survives_is_what_python_finds_equal(values: list[float | None], kind: pa.DataType) -> None:
-    made = exact_cast(pa.array(values, pa.float64()), kind)
+    actual = exact_cast(pa.array(values, pa.float64()), kind)
     fitting = pa.types.is_integer(kind) and all(v is None or fits(v, kind) for v in values)
-    assert (made is not None) == (fitting or (kind == pa.float32() and all(map(is_float32, values))))
-    if made is not None:
-        assert all(a == b or (a != a and b != b) for a, b in zip(made.to_pylist(), values, strict=True))
+    assert (actual is not None) == (fitting or (kind == pa.float32() and all(map(is_float32, values))))
+    if actual is not None:
+        assert all(a == b or (a != a and b != b) for a, b in zip(actual.to_pylist(), values, strict=True))

@@ -42,11 +42,11 @@ NO_PATHS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("here")
-    with Store.open(made / "own") as store:
+    path = tmp_path_factory.mktemp("here")
+    with Store.open(path / "own") as store:
         store.create_table("t", [{"n": 1}])
-    (made / "rows.csv").write_text("n\n1\n")
-    return made
+    (path / "rows.csv").write_text("n\n1\n")
+    return path
 
 
 @pytest.fixture
@@ -105,11 +105,11 @@ def test_an_address_is_no_path(current_folder: Path, call: Callable[[str], objec
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("given", NO_PATHS, ids=[ascii(given)[:20] for given in NO_PATHS])
-def test_what_is_no_path_is_refused(current_folder: Path, call: Callable[..., object], given: object) -> None:
+@pytest.mark.parametrize("value", NO_PATHS, ids=[ascii(value)[:20] for value in NO_PATHS])
+def test_what_is_no_path_is_refused(current_folder: Path, call: Callable[..., object], value: object) -> None:
     before = set(current_folder.rglob("*"))
     with pytest.raises(LamellaError):
-        call(given)
+        call(value)
     assert set(current_folder.glob("*")) <= before
 
 

@@ -122,8 +122,8 @@ MIXED = [
 def test_where_a_chunk_ends_makes_no_difference(
     first: object, then: object, expected: list, count: int
 ) -> None:
-    found = table([{"x": first}] * count + [{"x": then}])
-    values = found.column("x").to_pylist()
+    rows = table([{"x": first}] * count + [{"x": then}])
+    values = rows.column("x").to_pylist()
     assert [values[0], values[-1]] == expected
     assert [type(v) for v in (values[0], values[-1])] == [type(v) for v in expected]
 

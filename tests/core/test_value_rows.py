@@ -44,7 +44,7 @@ class Plain(enum.Enum):
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 PARIS = NOON.astimezone(ZoneInfo("Europe/Paris"))
-KEPT = [
+CASES = [
     ([1, 2.5, None], pa.float64(), [1.0, 2.5, None]),
     ([True, False, None], pa.bool_(), [True, False, None]),
     ([Whole(5), 6, Level.LOW], pa.int64(), [5, 6, 1]),
@@ -71,13 +71,15 @@ KEPT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", KEPT, ids=lambda case: str(case[0])[:40])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case[0])[:40])
 @pytest.mark.parametrize("shape", ["rows", "columns", "late"])
 def test_values_come_in_as_they_are(case: tuple, shape: str) -> None:
     values, kind, expected = case
     before = 0 if shape != "late" else 1_000
-    given = [None] * before + values
-    table = to_table({"x": given} if shape == "columns" else [{"x": value} for value in given])
+    column_values = [None] * before + values
+    table = to_table(
+        {"x": column_values} if shape == "columns" else [{"x": value} for value in column_values]
+    )
     assert kind is None or table.schema.field("x").type == kind
     assert table.column("x").to_pylist()[before:] == expected
 
@@ -130,9 +132,9 @@ def test_the_data_given_stays_as_it_was() -> None:
     columns = {"a": [1, 2.5], "b": np.arange(2), "c": [True, 3]}
     frame = pd.DataFrame({"a": [1, 2]})
     for data in (rows, columns, frame):
-        kept = copy.deepcopy(data)
+        copy_of_data = copy.deepcopy(data)
         table = to_table(data)
-        assert str(data) == str(kept)
+        assert str(data) == str(copy_of_data)
         assert table.num_rows == 2
     columns["b"][0] = 99
     assert to_table({"b": np.arange(2)}).column("b").to_pylist() == [0, 1]
@@ -203,9 +205,11 @@ def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
 @pytest.mark.parametrize("keys", [1, 2, 7, 8, 9, 20])
 @pytest.mark.parametrize("rows", [1, 999, 2_500])
 def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> None:
-    given = [{f"k{place}": f"{row} {place}" for place in range(keys)} for row in range(rows)]
-    nested = [{"held": one, "all": [one, None] if row % 5 else None} for row, one in enumerate(given)]
-    assert to_table(given).to_pylist() == given
+    rows_in = [{f"k{place}": f"{row} {place}" for place in range(keys)} for row in range(rows)]
+    nested = [
+        {"held": row_in, "all": [row_in, None] if row % 5 else None} for row, row_in in enumerate(rows_in)
+    ]
+    assert to_table(rows_in).to_pylist() == rows_in
     assert to_table(nested).to_pylist() == nested
 
 
@@ -223,13 +227,13 @@ def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> No
     ],
 )
 def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], count: int) -> None:
-    given = [{"v": values[row % len(values)], "n": row} for row in range(count)]
-    expected = [list(v) if isinstance(v, tuple) else v for v in (row["v"] for row in given)]
-    assert to_table(given)["v"].to_pylist() == expected
+    rows_in = [{"v": values[row % len(values)], "n": row} for row in range(count)]
+    expected = [list(v) if isinstance(v, tuple) else v for v in (row["v"] for row in rows_in)]
+    assert to_table(rows_in)["v"].to_pylist() == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reason"),
     [
         (Decimal("Infinity"), "finite numbers. Give None, or floats"),
         (Decimal("NaN"), "finite numbers. Give None, or floats"),
@@ -238,8 +242,8 @@ def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], coun
         (lambda: 1, "Give a number, a text, a time, bytes, a list or a dict"),
     ],
 )
-def test_a_value_that_fits_no_column_is_told_what_would(value: object, told: str) -> None:
-    with pytest.raises(BadData, match=told):
+def test_a_value_that_fits_no_column_is_told_what_would(value: object, reason: str) -> None:
+    with pytest.raises(BadData, match=reason):
         to_table([{"a": value}])
 
 
@@ -292,8 +296,8 @@ FIVE = "2024-01-01T05:06:07"
 )
 def test_times_of_numpy_keep_their_units(values: list[Any], kind: pa.DataType, expected: list[Any]) -> None:
     for data in ([{"v": value} for value in values], {"v": values}):
-        made = to_table(data)
-        assert (made.schema.field("v").type, made["v"].to_pylist()) == (kind, expected)
+        table = to_table(data)
+        assert (table.schema.field("v").type, table["v"].to_pylist()) == (kind, expected)
     nested = to_table([{"v": [{"t": value} for value in values]}])
     assert nested["v"].to_pylist() == [[{"t": value} for value in expected]]
 
@@ -311,13 +315,13 @@ def test_times_of_numpy_keep_their_units(values: list[Any], kind: pa.DataType, e
 )
 def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType) -> None:
     values = np.array([1, "NaT"], dtype)
-    for given, rows in ((values, [False, True]), (np.ma.array(values, mask=[True, False]), [True, True])):
-        made = to_table({"v": given})
-        assert (made.schema.field("v").type, made["v"].is_null().to_pylist()) == (kind, rows)
+    for values_in, rows in ((values, [False, True]), (np.ma.array(values, mask=[True, False]), [True, True])):
+        table = to_table({"v": values_in})
+        assert (table.schema.field("v").type, table["v"].is_null().to_pylist()) == (kind, rows)
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "reason"),
     [
         ([T64(3, "M")], "has no fixed length"),
         ([D64("30000000-01-01")], "too far away"),
@@ -327,6 +331,6 @@ def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType
     ],
     ids=str,
 )
-def test_times_of_numpy_that_do_not_fit_are_refused(values: list[Any], told: str) -> None:
-    with pytest.raises(BadData, match=told):
+def test_times_of_numpy_that_do_not_fit_are_refused(values: list[Any], reason: str) -> None:
+    with pytest.raises(BadData, match=reason):
         to_table([{"v": value} for value in values])

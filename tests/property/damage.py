@@ -78,13 +78,13 @@ def answers_of_table(folder: Path, name: str) -> Answers:
     try:
         with Store.open(folder) as store:
             table = store[name]
-            found = {f"get {i}": _asked(partial(table.get, i)) for i in (0, 1, 7, 40, 1_200)}
-            found |= {
+            answers = {f"get {i}": _asked(partial(table.get, i)) for i in (0, 1, 7, 40, 1_200)}
+            answers |= {
                 "version 1": _asked(lambda: table.as_of(1).read().to_pylist()),
                 "search": _asked(lambda: sorted(table.search("w7", columns=["_id"])["_id"].to_pylist())),
                 "sql": _asked(lambda: store.sql("select sum(n), max(x), count(s) from t").to_pylist()),
             }
-            return found | answers_of(table)
+            return answers | answers_of(table)
     except LamellaError:
         return {"open": REFUSED}
 

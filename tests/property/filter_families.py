@@ -146,13 +146,13 @@ REGEXES = ("a", "^a", "[ab]+", "a|b", "^$", "a.b", r"\.", "é|😀", "(?s)a.b", 
 
 def askable(families: Mapping[str, Family]) -> dict[str, Family]:
     """Columns, the fields inside them and the first items of lists, by name."""
-    found = {}
+    by_name = {}
     for name, family in families.items():
-        found[name] = family
-        found.update({f"{name}.{inner}": part for inner, part in askable(family.parts).items()})
+        by_name[name] = family
+        by_name.update({f"{name}.{inner}": part for inner, part in askable(family.parts).items()})
         if family.item is not None:
-            found.update(askable({f"{name}.{number}": family.item for number in range(3)}))
-    return found
+            by_name.update(askable({f"{name}.{number}": family.item for number in range(3)}))
+    return by_name
 
 
 def fits(operator: Operator, family: Family) -> bool:
@@ -192,36 +192,38 @@ def predicate(draw: st.DrawFn, families: Mapping[str, Family]) -> Predicate:
     without_index = [o for o in OPERATORS.values() if o.takes is not Takes.WORDS]
     operator = draw(st.sampled_from([o for o in without_index if fits(o, family)]))
     values = tuple(draw(_values(operator, family, names)))
-    held = family.item if operator.takes is Takes.ITEMS and family.item is not None else family
-    folds = is_text(held) and operator.arity is not Arity.NONE and draw(st.booleans())
+    asked_family = family.item if operator.takes is Takes.ITEMS and family.item is not None else family
+    folds = is_text(asked_family) and operator.arity is not Arity.NONE and draw(st.booleans())
     return Predicate(name, operator.id, values, ignore_case=folds and operator.takes is not Takes.TYPES)
 
 
 def _values(operator: Operator, family: Family, names: Mapping[str, Family]) -> st.SearchStrategy[list[Any]]:
     counts = {Arity.NONE: (0, 0), Arity.ONE: (1, 1), Arity.TWO: (2, 2), Arity.MANY: (0, 4)}
     low, high = counts[operator.arity]
-    one = family.values | family.cells | numbers_as_text(operator, family)
+    strategy = family.values | family.cells | numbers_as_text(operator, family)
     if operator.id in WHOLE and is_nested(family):
         return st.lists(wholes(family), min_size=max(low, 1), max_size=high)
     if operator.takes is Takes.COLUMNS:
-        others = [name for name, other in names.items() if refusal(family.type, other.type) is None]
-        one |= st.sampled_from([Reference(name) for name in others])
+        names_alike = [
+            name for name, family_alike in names.items() if refusal(family.type, family_alike.type) is None
+        ]
+        strategy |= st.sampled_from([Reference(name) for name in names_alike])
     elif operator.id == "regex":
-        one = st.sampled_from(REGEXES)
+        strategy = st.sampled_from(REGEXES)
     elif operator.id == "like":
-        one = one.filter(complete)
+        strategy = strategy.filter(complete)
     elif operator.takes is Takes.ITEMS and family.item is not None:
-        one = family.item.values | family.item.cells
+        strategy = family.item.values | family.item.cells
     elif operator.takes is Takes.TYPES:
         return st.lists(st.sampled_from([*WORDS, NULL]), min_size=1, max_size=3)
     elif operator.takes is Takes.COUNT:
-        one = st.integers(0, 3)
+        strategy = st.integers(0, 3)
     elif operator.takes is Takes.DIVISION:
         divisors = st.sampled_from([1, 2, -3, 7, 128, 2**31, 2**53])
         return st.tuples(divisors, st.integers(-3, 3)).map(list)
     elif operator.takes is Takes.FILTER and family.item is not None:
-        one = trees(family.item.parts or {ITEM: family.item})
-    return st.lists(one, min_size=low, max_size=high)
+        strategy = trees(family.item.parts or {ITEM: family.item})
+    return st.lists(strategy, min_size=low, max_size=high)
 
 
 def complete(pattern: str) -> bool:

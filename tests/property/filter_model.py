@@ -62,8 +62,8 @@ def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) 
         return LIST_TESTS[operator](p, cell, place.type.value_type)
     if operator == "mod":
         return leaves(cell, *p.values)
-    others = [compared(value, cell, row, place.type, types) for value in p.values]
-    return None not in others and test(p, operator, cell, others)
+    values = [compared(value, cell, row, place.type, types) for value in p.values]
+    return None not in values and test(p, operator, cell, values)
 
 
 def alike(cell: Any, value: Any, type_: pa.DataType) -> bool:
@@ -71,8 +71,8 @@ def alike(cell: Any, value: Any, type_: pa.DataType) -> bool:
     if cell is None or value is None:
         return cell is None and value is None
     if isinstance(cell, dict):
-        given = dict(value)
-        return all(alike(cell[field.name], given.get(field.name), field.type) for field in type_)
+        fields = dict(value)
+        return all(alike(cell[field.name], fields.get(field.name), field.type) for field in type_)
     if isinstance(cell, list):
         pairs = zip(cell, value, strict=False)
         return len(cell) == len(value) and all(alike(*pair, type_.value_type) for pair in pairs)
@@ -100,8 +100,8 @@ def compared(value: Any, cell: Any, row: Mapping[str, Any], type_: pa.DataType, 
     the column's type, a decimal in another column the nearest double. None for null."""
     if not isinstance(value, Reference):
         return asked(value, type_)
-    other = held(row, found(value.name, types))
-    return float(other) if isinstance(cell, float) and isinstance(other, Decimal) else other
+    number = held(row, found(value.name, types))
+    return float(number) if isinstance(cell, float) and isinstance(number, Decimal) else number
 
 
 def asked(value: Any, type_: pa.DataType) -> Any:
@@ -113,12 +113,12 @@ def asked(value: Any, type_: pa.DataType) -> Any:
         return float(type_.to_pandas_dtype()(float(value)))
 
 
-def test(p: Predicate, operator: str, cell: Any, others: list[Any]) -> bool:
-    cell, others = folded(cell, p), [folded(other, p) for other in others]
+def test(p: Predicate, operator: str, cell: Any, values: list[Any]) -> bool:
+    cell, values = folded(cell, p), [folded(value_, p) for value_ in values]
     if isinstance(cell, str) and operator in TEXT_TESTS:
-        return TEXT_TESTS[operator](cell, *others)
-    xs = [ranked(beside(cell, value, other)) for value, other in zip(p.values, others, strict=True)]
-    vs = [ranked(other) for other in others]
+        return TEXT_TESTS[operator](cell, *values)
+    xs = [ranked(beside(cell, value, value_)) for value, value_ in zip(p.values, values, strict=True)]
+    vs = [ranked(value_) for value_ in values]
     return {
         "eq": lambda: xs[0] == vs[0],
         "gt": lambda: xs[0] > vs[0],
@@ -134,9 +134,9 @@ def test(p: Predicate, operator: str, cell: Any, others: list[Any]) -> bool:
     }[operator]()
 
 
-def beside(cell: Any, value: Any, other: Any) -> Any:
+def beside(cell: Any, value: Any, counterpart: Any) -> Any:
     """Convert a decimal to the nearest float, to compare it with a float of another column."""
-    of_column = isinstance(value, Reference) and isinstance(other, float)
+    of_column = isinstance(value, Reference) and isinstance(counterpart, float)
     return float(cell) if of_column and isinstance(cell, Decimal) else cell
 
 
@@ -164,8 +164,8 @@ def leaves(number: float, divisor: int, remainder: int) -> bool:
 
 
 def holds(p: Predicate, items: list[Any], value: Any, type_: pa.DataType) -> bool:
-    wanted = ranked(folded(asked(value, type_), p))
-    return any(item is not None and ranked(folded(item, p)) == wanted for item in items)
+    sought = ranked(folded(asked(value, type_), p))
+    return any(item is not None and ranked(folded(item, p)) == sought for item in items)
 
 
 def item_meets(where: Filter, item: Any, type_: pa.DataType) -> bool:
@@ -187,13 +187,13 @@ LIST_TESTS = {
 def like(text: str, pattern: str) -> bool:
     if not pattern:
         return not text
-    head, rest = pattern[0], pattern[1:]
+    head, tail = pattern[0], pattern[1:]
     if head == "%":
-        return any(like(text[start:], rest) for start in range(len(text) + 1))
+        return any(like(text[start:], tail) for start in range(len(text) + 1))
     if head == "\\":
-        head, rest = pattern[1], pattern[2:]
-        return text[:1] == head and like(text[1:], rest)
-    return bool(text) and head in ("_", text[0]) and like(text[1:], rest)
+        head, tail = pattern[1], pattern[2:]
+        return text[:1] == head and like(text[1:], tail)
+    return bool(text) and head in ("_", text[0]) and like(text[1:], tail)
 
 
 TEXT_TESTS = {

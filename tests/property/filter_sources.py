@@ -106,8 +106,8 @@ def by_masks(rows: Dataset, where: Filter) -> list[int]:
 def by_engine(rows: Dataset, where: Filter) -> list[int]:
     """The same by DuckDB, called directly, since it is otherwise used only for large tables."""
     snapshot = rows.snapshot()
-    found = positions.find_rows(snapshot, where, method=positions.Method.DUCKDB)
-    return take_rows(snapshot, found, project(snapshot, [ROW])).column(ROW).to_pylist()
+    matches = positions.find_rows(snapshot, where, method=positions.Method.DUCKDB)
+    return take_rows(snapshot, matches, project(snapshot, [ROW])).column(ROW).to_pylist()
 
 
 def by_pyarrow(case: Case, folder: Path) -> Dataset:

@@ -25,10 +25,10 @@ from lamella.core.store.table import Table
 
 
 def _nested(depth: int) -> list[Any]:
-    made: list[Any] = []
+    nested: list[Any] = []
     for _ in range(depth):
-        made = [made]
-    return made
+        nested = [nested]
+    return nested
 
 
 class Failing:
@@ -180,11 +180,11 @@ class Call:
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 positional += [ODD[self.value]()] if odd else []
             elif odd or parameter.default is parameter.empty:
-                given = ODD[self.value]() if odd else _fitting(self.method, name)
+                argument = ODD[self.value]() if odd else _fitting(self.method, name)
                 if parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
-                    positional.append(given)
+                    positional.append(argument)
                 else:
-                    named[name] = given
+                    named[name] = argument
         return function(*positional, **named)
 
 
@@ -212,7 +212,7 @@ OWNERS: dict[str, Any] = {
 
 def calls() -> list[Call]:
     """Every public function with each of its parameters and each odd value."""
-    made = []
+    calls_made = []
     for owner, kind in OWNERS.items():
         names = [name for name in dir(kind) if not name.startswith("_") and name not in OF_ROOMS]
         functions = {name: getattr(kind, name) for name in names}
@@ -221,8 +221,8 @@ def calls() -> list[Call]:
                 continue
             for parameter in inspect.signature(function).parameters:
                 if parameter not in OWN_WORDS:
-                    made += [Call(owner, method, parameter, value) for value in ODD]
-    return made
+                    calls_made += [Call(owner, method, parameter, value) for value in ODD]
+    return calls_made
 
 
 def _elsewhere(kind: Any, function: Any) -> bool:

@@ -79,12 +79,12 @@ def rows(schema: pa.Schema, size: int, choose: Any) -> pa.Table:
 
 
 @st.composite
-def questions(draw: st.DrawFn, table: Query, other: Query) -> list[Query]:
+def questions(draw: st.DrawFn, table: Query, second: Query) -> list[Query]:
     """A query grown step by step: each item has one step more than the one before it."""
     grown = [table]
     for _ in range(draw(st.integers(1, 4))):
         make = draw(st.sampled_from(STEPS))
-        longer = make(draw, grown[-1], other)
+        longer = make(draw, grown[-1], second)
         if longer is not None:
             grown.append(longer)
         if any(isinstance(step, Facets) for step in grown[-1].pipeline.steps):
@@ -92,44 +92,44 @@ def questions(draw: st.DrawFn, table: Query, other: Query) -> list[Query]:
     return grown
 
 
-def where(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def where(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     name = one_of(draw, rows, comparable)
     return None if name is None else rows.where(condition(draw, rows, name))
 
 
-def compute(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def compute(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     expression = computed(draw, rows)
     name = draw(st.sampled_from(["made", "n", "made too"]))
     return None if expression is None else rows.compute(**{name: expression})
 
 
-def select(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
+def select(draw: st.DrawFn, rows: Query, _second: Query) -> Query:
     names = rows.schema.names
     return rows.select(*draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)))
 
 
-def group(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def group(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     keys = some_of(draw, rows, comparable, 0, 2)
-    made = rows.group_by(*keys).agg(**aggregates(draw, rows))
+    groups = rows.group_by(*keys).agg(**aggregates(draw, rows))
     if draw(st.booleans()):
-        name = one_of(draw, made, comparable)
-        made = made if name is None else made.having(condition(draw, made, name))
+        name = one_of(draw, groups, comparable)
+        groups = groups if name is None else groups.having(condition(draw, groups, name))
     beside = draw(
         st.sampled_from([(False, False), (False, False), (True, False), (False, True), (True, True)])
     )
-    return made.with_totals(*beside) if any(beside) else made
+    return groups.with_totals(*beside) if any(beside) else groups
 
 
-def sort(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def sort(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     names = some_of(draw, rows, comparable, 1, 3)
     return rows.sort(*(draw(st.sampled_from(["", "-"])) + name for name in names)) if names else None
 
 
-def limit(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
+def limit(draw: st.DrawFn, rows: Query, _second: Query) -> Query:
     return rows.limit(draw(st.none() | st.integers(0, 9)), draw(st.integers(0, 3)))
 
 
-def pivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def pivot(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     across = one_of(draw, rows, lambda kind: is_text(kind) or is_.is_integer(kind))
     if across is None:
         return None
@@ -138,19 +138,19 @@ def pivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     return rows.query().pivot(keys, across, values=values, **aggregates(draw, rows, prefix="£"))
 
 
-def unpivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def unpivot(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     whole = [field.name for field in rows.schema if is_.is_integer(field.type)]
     if not whole or {"name", "value"} & set(rows.schema.names):
         return None
     return rows.query().unpivot(draw(st.lists(st.sampled_from(whole), min_size=1, unique=True)))
 
 
-def unwind(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def unwind(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     name = one_of(draw, rows, is_list)
     return None if name is None else rows.query().unwind(name, keep_empty=draw(st.booleans()))
 
 
-def buckets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def buckets(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     name = one_of(draw, rows, lambda kind: kind in EDGES)
     if name is None:
         return None
@@ -159,32 +159,32 @@ def buckets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     )
 
 
-def buckets_by_number(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def buckets_by_number(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     name = one_of(draw, rows, is_.is_integer)
     if name is None:
         return None
     return rows.query().buckets(name, draw(st.integers(1, 7)), **aggregates(draw, rows, prefix="£"))
 
 
-def sample(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
+def sample(draw: st.DrawFn, rows: Query, _second: Query) -> Query:
     return rows.query().sample(draw(st.integers(0, 20)), draw(st.integers(-3, 3)))
 
 
-def facets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
+def facets(draw: st.DrawFn, rows: Query, _second: Query) -> Query | None:
     """The last step, since its result is one row of lists."""
     keys = [name for name in some_of(draw, rows, comparable, 1, 3) if name != "n"]
     return rows.query().facets(**{f"facet {name}": name for name in keys}) if keys else None
 
 
-def join(draw: st.DrawFn, rows: Query, other: Query) -> Query | None:
+def join(draw: st.DrawFn, rows: Query, second: Query) -> Query | None:
     how = draw(st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]))
     suffix = f" {len(rows.pipeline.steps)}"
     texts = one_of(draw, rows, is_text)
     number = one_of(draw, rows, is_number)
     if texts is None or (number is not None and draw(st.booleans())):
         right = draw(st.sampled_from(["n", "w", "e"]))
-        return number and rows.join(other, left_on=number, right_on=right, how=how, suffix=suffix)
-    return rows.join(other, left_on=texts, right_on="k", how=how, suffix=suffix)
+        return number and rows.join(second, left_on=number, right_on=right, how=how, suffix=suffix)
+    return rows.join(second, left_on=texts, right_on="k", how=how, suffix=suffix)
 
 
 STEPS = [where, compute, compute, select, group, group, sort, limit, pivot, unpivot, unwind, buckets, join]
@@ -227,44 +227,64 @@ def computed(draw: st.DrawFn, rows: Query) -> Expression | None:
     text = one_of(draw, rows, is_text)
     day = one_of(draw, rows, is_.is_date)
     moment = one_of(draw, rows, is_.is_timestamp)
-    found: list[Any] = []
+    expressions: list[Any] = []
     if number is not None:
-        one, other = col(number), draw(st.sampled_from([2, -3, 0, 0.5, col(number)]))
-        found += [one + other, one - other, one * 2, one / other, -one, abs(one)]
-        found += [coalesce(one, 0), when(one > 0, one, -1), when(one.is_null(), 1, 0)]
+        column, operand = col(number), draw(st.sampled_from([2, -3, 0, 0.5, col(number)]))
+        expressions += [
+            column + operand,
+            column - operand,
+            column * 2,
+            column / operand,
+            -column,
+            abs(column),
+        ]
+        expressions += [coalesce(column, 0), when(column > 0, column, -1), when(column.is_null(), 1, 0)]
         if is_.is_integer(rows.schema.field(number).type):
-            found += [one // 2, one % 3, one // -2, one % -3, one % 0]
+            expressions += [column // 2, column % 3, column // -2, column % -3, column % 0]
     if text is not None:
-        one = col(text)
-        found += [one + "!", one.length(), one.substring(0, 1), one.fill_null("–")]
-        found.append(when(one == "a", "yes", one))
+        column = col(text)
+        expressions += [column + "!", column.length(), column.substring(0, 1), column.fill_null("–")]
+        expressions.append(when(column == "a", "yes", column))
     if day is not None:
-        found += [col(day).year(), col(day).month(), col(day).weekday(), col(day) + 1, col(day) - col(day)]
+        expressions += [
+            col(day).year(),
+            col(day).month(),
+            col(day).weekday(),
+            col(day) + 1,
+            col(day) - col(day),
+        ]
     if moment is not None:
-        found += [col(moment).hour(), col(moment).year(), col(moment).date(), col(moment).truncate("day")]
-    return draw(st.sampled_from(found)) if found else None
+        expressions += [
+            col(moment).hour(),
+            col(moment).year(),
+            col(moment).date(),
+            col(moment).truncate("day"),
+        ]
+    return draw(st.sampled_from(expressions)) if expressions else None
 
 
 def aggregates(draw: st.DrawFn, rows: Query, prefix: str = "") -> dict[str, Aggregate]:
-    made = {}
+    computed_columns = {}
     for number in range(draw(st.integers(1, 3))):
-        made[f"{prefix}x{len(rows.pipeline.steps)}.{number}"] = draw(st.sampled_from(possible(draw, rows)))
-    return made
+        computed_columns[f"{prefix}x{len(rows.pipeline.steps)}.{number}"] = draw(
+            st.sampled_from(possible(draw, rows))
+        )
+    return computed_columns
 
 
 def possible(draw: st.DrawFn, rows: Query) -> list[Aggregate]:
     name = one_of(draw, rows, comparable)
-    asked = None if name is None or draw(st.booleans()) else condition(draw, rows, name)
-    found = [agg.count(where=asked)]
+    filter_ = None if name is None or draw(st.booleans()) else condition(draw, rows, name)
+    candidates = [agg.count(where=filter_)]
     number = one_of(draw, rows, is_number)
     if number is not None:
         of_numbers = (agg.sum, agg.mean, agg.stddev, agg.stddev_pop, agg.variance)
-        found += [make(number, where=asked) for make in of_numbers]
+        candidates += [make(number, where=filter_) for make in of_numbers]
     if name is not None:
         ordered = (agg.count, agg.count_distinct, agg.min, agg.max, agg.first, agg.last, agg.median, agg.mode)
-        found += [make(name, where=asked) for make in (*ordered, agg.list, agg.distinct_list)]
-        found.append(agg.quantile(name, 0.3, where=asked))
-    return found
+        candidates += [make(name, where=filter_) for make in (*ordered, agg.list, agg.distinct_list)]
+        candidates.append(agg.quantile(name, 0.3, where=filter_))
+    return candidates
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -40,7 +40,9 @@ Side = tuple[list[str], list[Row]]
 """The columns and rows of the other side of a join."""
 
 
-def answered(step: Step, rows: list[Row], types: Types, after: Types, other: Side | None = None) -> list[Row]:
+def answered(
+    step: Step, rows: list[Row], types: Types, after: Types, second: Side | None = None
+) -> list[Row]:
     """`types` are the types of the rows' columns, `after` those of the result's."""
     if isinstance(step, Where):
         return [row for row in rows if expected(step.condition, row, types)]
@@ -53,23 +55,25 @@ def answered(step: Step, rows: list[Row], types: Types, after: Types, other: Sid
     if isinstance(step, Limit):
         return rows[step.offset :][: step.count]
     if isinstance(step, Join):
-        assert other is not None
-        return joined(step, rows, other, types)
+        assert second is not None
+        return joined(step, rows, second, types)
     if isinstance(step, Group):
         return grouped(step, rows, types, after)
     return RESHAPED[type(step)](step, rows, types)
 
 
 def grouped(step: Group, rows: list[Row], types: Types, after: Types) -> list[Row]:
-    made = by_keys(rows, step.keys, lambda group: aggregates(step.aggregates, group, types))
+    groups = by_keys(rows, step.keys, lambda group: aggregates(step.aggregates, group, types))
     if step.having is None:
-        return made
-    return [row for row in made if expected(step.having, row, after)]
+        return groups
+    return [row for row in groups if expected(step.having, row, after)]
 
 
 def pivoted(step: Pivot, rows: list[Row], types: Types) -> list[Row]:
-    found = ordered([{"v": value} for value in distinct(row[step.column] for row in rows)], [("v", False)])
-    values = step.values if step.values is not None else [row["v"] for row in found]
+    found_rows = ordered(
+        [{"v": value} for value in distinct(row[step.column] for row in rows)], [("v", False)]
+    )
+    values = step.values if step.values is not None else [row["v"] for row in found_rows]
 
     def cells(group: list[Row]) -> Row:
         made: Row = {}
@@ -116,14 +120,14 @@ def bucketed(step: Buckets, rows: list[Row], types: Types) -> list[Row]:
         return (inside[-1] if inside else -1) - last
 
     placed = [row | {"bucket": place(row)} for row in rows]
-    made = by_keys(placed, ["bucket"], lambda group: aggregates(step.aggregates, group, types))
+    buckets = by_keys(placed, ["bucket"], lambda group: aggregates(step.aggregates, group, types))
     return [
         {
             "low": None if row["bucket"] in (None, -1) else ends[row["bucket"]],
             "high": None if row["bucket"] in (None, len(ends) - 1) else ends[row["bucket"] + 1],
             **{name: cell for name, cell in row.items() if name != "bucket"},
         }
-        for row in made
+        for row in buckets
     ]
 
 
@@ -139,12 +143,12 @@ def of_one_width(values: list[int | None], parts: int) -> list[int]:
 
 def faceted(step: Facets, rows: list[Row], types: Types) -> list[Row]:
     """The results of the facets, which only group and sort."""
-    made: Row = {}
+    facets: Row = {}
     for name, inside in step.queries:
-        made[name] = rows
-        for one in inside:
-            made[name] = answered(one, made[name], types, types)
-    return [made]
+        facets[name] = rows
+        for step_inside in inside:
+            facets[name] = answered(step_inside, facets[name], types, types)
+    return [facets]
 
 
 RESHAPED: dict[type, Callable[[Any, list[Row], Types], list[Row]]] = {
@@ -157,66 +161,76 @@ RESHAPED: dict[type, Callable[[Any, list[Row], Types], list[Row]]] = {
 
 
 def joined(step: Join, rows: list[Row], side: Side, types: Types) -> list[Row]:
-    right_all, other = side
+    right_all, right_rows = side
 
     def partners(row: Row) -> list[int]:
         return [
             n
-            for n, one in enumerate(other)
+            for n, right_row in enumerate(right_rows)
             if all(
-                row[a] is not None and one[b] is not None and meet(row[a], one[b])
+                row[a] is not None and right_row[b] is not None and meet(row[a], right_row[b])
                 for a, b in zip(step.left_on, step.right_on, strict=True)
             )
         ]
 
-    found = [partners(row) for row in rows]
+    partner_places = [partners(row) for row in rows]
     if step.how in ("semi", "anti"):
-        return [row for row, places in zip(rows, found, strict=True) if bool(places) == (step.how == "semi")]
+        return [
+            row
+            for row, places in zip(rows, partner_places, strict=True)
+            if bool(places) == (step.how == "semi")
+        ]
     shared = [a for a, b in zip(step.left_on, step.right_on, strict=True) if a == b]
     left_names, right_names = list(types), [n for n in right_all if n not in shared]
     called = {name: f"{name}{step.suffix}" if name in left_names else name for name in right_names}
 
-    def together(row: Row | None, one: Row | None) -> Row:
-        made = {name: None if row is None else row[name] for name in left_names}
-        made |= {called[name]: None if one is None else one[name] for name in right_names}
-        return made | {name: (row if row is not None else one or {})[name] for name in shared}
+    def together(row: Row | None, right_row: Row | None) -> Row:
+        cells = {name: None if row is None else row[name] for name in left_names}
+        cells |= {called[name]: None if right_row is None else right_row[name] for name in right_names}
+        return cells | {name: (row if row is not None else right_row or {})[name] for name in shared}
 
-    made = [together(row, other[n]) for row, places in zip(rows, found, strict=True) for n in places]
+    pairs_together = [
+        together(row, right_rows[n]) for row, places in zip(rows, partner_places, strict=True) for n in places
+    ]
     if step.how in ("left", "full"):
-        pairs = zip(rows, found, strict=True)
-        made = [
-            together(row, None if n is None else other[n]) for row, places in pairs for n in places or [None]
+        pairs = zip(rows, partner_places, strict=True)
+        pairs_together = [
+            together(row, None if n is None else right_rows[n])
+            for row, places in pairs
+            for n in places or [None]
         ]
     if step.how in ("right", "full"):
-        taken = {n for places in found for n in places}
-        made += [together(None, one) for n, one in enumerate(other) if n not in taken]
-    return made
+        right_places = {n for places in partner_places for n in places}
+        pairs_together += [
+            together(None, right_row) for n, right_row in enumerate(right_rows) if n not in right_places
+        ]
+    return pairs_together
 
 
-def by_keys(rows: list[Row], keys: Sequence[str], made: Callable[[list[Row]], Row]) -> list[Row]:
+def by_keys(rows: list[Row], keys: Sequence[str], make: Callable[[list[Row]], Row]) -> list[Row]:
     groups: dict[Any, list[Row]] = {} if keys else {(): []}
     for row in rows:
         groups.setdefault(tuple(told(row[key]) for key in keys), []).append(row)
-    answer = [{key: group[0][key] for key in keys} | made(group) for group in groups.values()]
+    answer = [{key: group[0][key] for key in keys} | make(group) for group in groups.values()]
     return ordered(answer, [(key, False) for key in keys])
 
 
-def aggregates(asked: Iterable[tuple[str, Aggregate]], rows: list[Row], types: Types) -> Row:
-    return {name: aggregate(one, rows, types) for name, one in asked}
+def aggregates(named_aggregates: Iterable[tuple[str, Aggregate]], rows: list[Row], types: Types) -> Row:
+    return {name: aggregate(aggregated, rows, types) for name, aggregated in named_aggregates}
 
 
-def aggregate(asked: Aggregate, rows: list[Row], types: Types) -> Any:
-    if asked.where is not None:
-        rows = [row for row in rows if expected(asked.where, row, types)]
-    if asked.value is None:
+def aggregate(figure: Aggregate, rows: list[Row], types: Types) -> Any:
+    if figure.where is not None:
+        rows = [row for row in rows if expected(figure.where, row, types)]
+    if figure.value is None:
         return len(rows)
-    every = [value_of(asked.value, row, types) for row in rows]
-    values = [value for value in every if value is not None]
-    if asked.function in ("first", "last"):
-        return every[0 if asked.function == "first" else -1] if every else None
-    if asked.function == "list":
-        return every
-    return OF_VALUES[asked.function](values, asked.parameter)
+    all_values = [value_of(figure.value, row, types) for row in rows]
+    values = [value for value in all_values if value is not None]
+    if figure.function in ("first", "last"):
+        return all_values[0 if figure.function == "first" else -1] if all_values else None
+    if figure.function == "list":
+        return all_values
+    return OF_VALUES[figure.function](values, figure.parameter)
 
 
 def total(values: list[Any]) -> Any:
@@ -342,9 +356,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def ordered(rows: list[Row], keys: Sequence[tuple[str, bool]]) -> list[Row]:
-    def compare(one: Row, other: Row) -> int:
+    def compare(left: Row, right: Row) -> int:
         for name, descending in keys:
-            a, b = one[name], other[name]
+            a, b = left[name], right[name]
             if a is None or b is None:
                 if (a is None) != (b is None):
                     return 1 if a is None else -1
@@ -370,10 +384,10 @@ def same(a: Any, b: Any) -> bool:
 
 def meet(a: Any, b: Any) -> bool:
     """Whether two join keys match: a decimal matches the nearest float, if that determines its digits."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Decimal) and isinstance(other, float):
-            near = float(one)
-            return other == near and (abs(near) < 10**15 or Decimal(near) == one)
+    for exact, approximate in ((a, b), (b, a)):
+        if isinstance(exact, Decimal) and isinstance(approximate, float):
+            near = float(exact)
+            return approximate == near and (abs(near) < 10**15 or Decimal(near) == exact)
     return same(a, b)
 
 

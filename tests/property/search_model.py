@@ -38,12 +38,12 @@ class Asked:
 
 def texts(row: Cells, column: str | None) -> list[list[str]]:
     """The words of each text of the column, or of any column."""
-    found: list[list[str]] = []
+    word_lists: list[list[str]] = []
     for name, value in row.items():
         if column in (None, name):
             values = value if isinstance(value, list) else [value]
-            found += [_words(text) for text in values if text is not None]
-    return found
+            word_lists += [_words(text) for text in values if text is not None]
+    return word_lists
 
 
 def _words(text: str) -> list[str]:
@@ -86,9 +86,11 @@ def _any_word(column: str | None, meant: Callable[[str], bool]) -> Holds:
 
 
 def _in_a_row(row: Cells, column: str | None, meant: list[str]) -> bool:
-    found = [[STEMS[word] for word in text] for text in texts(row, column)]
+    stem_lists = [[STEMS[word] for word in text] for text in texts(row, column)]
     return any(
-        stems[at : at + len(meant)] == meant for stems in found for at in range(len(stems) - len(meant) + 1)
+        stems[at : at + len(meant)] == meant
+        for stems in stem_lists
+        for at in range(len(stems) - len(meant) + 1)
     )
 
 
@@ -113,8 +115,8 @@ def _excluded(a: Asked, b: Asked) -> Asked:
     return Asked(f"({a.text} -{b.text})", lambda row: a.holds(row) and not b.holds(row))
 
 
-def _not(one: Asked) -> Asked:
-    return Asked(f"(not {one.text})", lambda row: not one.holds(row), negates=True)
+def _not(query: Asked) -> Asked:
+    return Asked(f"(not {query.text})", lambda row: not query.holds(row), negates=True)
 
 
 def asked(columns: list[str]) -> st.SearchStrategy[Asked]:

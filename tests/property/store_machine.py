@@ -55,12 +55,12 @@ def rows_of(kinds: dict[str, str], most: int) -> st.SearchStrategy[list[Row]]:
 
 def small_sizes() -> pytest.MonkeyPatch:
     """Set each threshold in every module of the store that uses it."""
-    sizes, found = pytest.MonkeyPatch(), set()
+    sizes, names = pytest.MonkeyPatch(), set()
     for module in [module for name, module in sys.modules.items() if name.startswith("lamella.core.store.")]:
         for name in SMALL_SIZES.keys() & vars(module).keys():
             sizes.setattr(module, name, SMALL_SIZES[name])
-            found.add(name)
-    assert found == SMALL_SIZES.keys()
+            names.add(name)
+    assert names == SMALL_SIZES.keys()
     return sizes
 
 
@@ -78,8 +78,8 @@ class Base(RuleBasedStateMachine):
         schema = pa.schema({name: TYPES[kind] for name, kind in FIRST.items()})
         batch = pa.RecordBatch.from_pylist(rows, schema)
         self.table = self.store.create_table("t", pa.Table.from_batches([batch]))
-        held = self.table.read().to_pylist()
-        content = Content(FIRST, {row.pop("_id"): row for row in held})
+        created_rows = self.table.read().to_pylist()
+        content = Content(FIRST, {row.pop("_id"): row for row in created_rows})
         assert list(content.rows.values()) == rows
         self.history = History({1: content}, content, 1, max(content.rows, default=-1))
 

@@ -63,10 +63,10 @@ class Content:
 
     def duplicates(self, names: Sequence[str], keep: str) -> list[int]:
         """Ids of the duplicates in these columns: all equal rows but the first or last."""
-        kept: dict[tuple[object, ...], int] = {}
+        first_ids: dict[tuple[object, ...], int] = {}
         for i in sorted(self.rows, reverse=keep == "last"):
-            kept.setdefault(tuple(self.rows[i][name] for name in names), i)
-        return sorted(self.rows.keys() - kept.values())
+            first_ids.setdefault(tuple(self.rows[i][name] for name in names), i)
+        return sorted(self.rows.keys() - first_ids.values())
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ VIEWS = st.sampled_from([None, "sorted", "filtered"])
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> Iterator[Store]:
-    with Store.open(tmp_path_factory.mktemp("paste") / "store") as made:
-        yield made
+    with Store.open(tmp_path_factory.mktemp("paste") / "store") as store_:
+        yield store_
 
 
 def first_rows() -> pa.Table:
@@ -86,9 +86,9 @@ def test_paste_is_what_it_would_be_cell_by_cell(store, block, corner, kind) -> N
         selected = CellRange(top, left, min(top + down, len(rows) - 1), min(left + right, 3))
         expected, unread = pasted(rows, block, selected)
 
-        read = read_block("\n".join(clipboard_lines(block)) + "\n")
-        assert read.rows == block
-        paste = read_paste(read, area_of(read, selected, NAMES[left:]), SCHEMA, Job())
+        block_read = read_block("\n".join(clipboard_lines(block)) + "\n")
+        assert block_read.rows == block
+        paste = read_paste(block_read, area_of(block_read, selected, NAMES[left:]), SCHEMA, Job())
         commit = BlockEdit(view, [paste], add_rows=True).commit(table, Job(), "paste")
 
         after = view.followed(table.snapshot(), commit.inserted)

@@ -55,10 +55,10 @@ class Content:
 
     def _meets(self, name: str, checks: Checks) -> bool:
         values = [row[name] for row in self.rows.values()]
-        there = [value for value in values if value is not None]
-        doubled = checks.unique and len(set(there)) < len(there)
-        others = bool(checks.one_of) and not set(there) <= set(checks.one_of)
-        return not (doubled or others or (checks.required and len(there) < len(values)))
+        present = [value for value in values if value is not None]
+        doubled = checks.unique and len(set(present)) < len(present)
+        strange = bool(checks.one_of) and not set(present) <= set(checks.one_of)
+        return not (doubled or strange or (checks.required and len(present) < len(values)))
 
     def with_cells(self, cells: dict[int, Row]) -> Content:
         return replace(self, rows=self.rows | {i: self.rows[i] | row for i, row in cells.items()})
@@ -151,9 +151,9 @@ class CheckedTable(RuleBasedStateMachine):
 
     @rule(rows=st.lists(WHOLE_ROWS, min_size=1, max_size=9), names=st.lists(NAMES, min_size=1, unique=True))
     def insert_columns(self, rows: list[Row], names: list[str]) -> None:
-        given = [{name: row[name] for name in names} for row in rows]
+        new_rows = [{name: row[name] for name in names} for row in rows]
         schema = pa.schema([SCHEMA.field(name) for name in names])
-        self.change(lambda: self.table.insert(pa.Table.from_pylist(given, schema)), self.now, given)
+        self.change(lambda: self.table.insert(pa.Table.from_pylist(new_rows, schema)), self.now, new_rows)
 
     @rule(data=st.data(), row=ROWS)
     def update(self, data: st.DataObject, row: Row) -> None:
@@ -182,9 +182,9 @@ class CheckedTable(RuleBasedStateMachine):
         )
     )
     def upsert(self, rows: list[Row]) -> None:
-        found = {row["n"]: [i for i, own in self.now.rows.items() if own["n"] == row["n"]] for row in rows}
-        cells = {i: row for row in rows for i in found[row["n"]]}
-        new = [row for row in rows if not found[row["n"]]]
+        ids_by_n = {row["n"]: [i for i, own in self.now.rows.items() if own["n"] == row["n"]] for row in rows}
+        cells = {i: row for row in rows for i in ids_by_n[row["n"]]}
+        new = [row for row in rows if not ids_by_n[row["n"]]]
         self.change(lambda: self.table.upsert(rows, on="n"), self.now.with_cells(cells), new)
 
     @rule(step=st.integers(-1, 1))
@@ -205,8 +205,8 @@ class CheckedTable(RuleBasedStateMachine):
                 name: pa.array([row[name]] * len(ids), SCHEMA.field(name).type),
             }
         )
-        new = {other: value for other, value in row.items() if other != name}
-        rows = pa.Table.from_pylist([new], pa.schema([SCHEMA.field(other) for other in new]))
+        new = {column: value for column, value in row.items() if column != name}
+        rows = pa.Table.from_pylist([new], pa.schema([SCHEMA.field(column) for column in new]))
         after = self.now.with_cells({i: {name: row[name]} for i in ids}).without(gone)
         self.change(lambda: self.table.edit([cells], rows, gone), after, [new])
 

@@ -76,7 +76,7 @@ def paired(before: list[Row], after: list[Row], by_key: bool) -> dict[int, int]:
     ROWS, ROWS, st.booleans(), st.sampled_from([0.0, 0.1]), st.booleans(), st.booleans(), st.integers(1, 5)
 )
 def test_a_comparison_is_what_plain_python_says(before, after, by_key, tolerance, case, space, size):
-    made = compare(
+    actual = compare(
         source(before, "before"), source(after, "after"), "k" if by_key else [],
         tolerance=tolerance, ignore_case=case, ignore_space=space,
     )  # fmt: skip
@@ -85,22 +85,22 @@ def test_a_comparison_is_what_plain_python_says(before, after, by_key, tolerance
         number: {
             name
             for name in SCHEMA.names
-            if not equal(before[other][name], after[number][name], tolerance, case, space)
+            if not equal(before[number_before][name], after[number][name], tolerance, case, space)
         }
-        for number, other in partner.items()
+        for number, number_before in partner.items()
     }
     changed = [number for number, names in sorted(cells.items()) if names]
-    assert made.changed.tolist() == changed
-    assert made.changed_before.tolist() == [partner[number] for number in changed]
-    assert made.added.tolist() == [n for n in range(len(after)) if n not in partner]
+    assert actual.changed.tolist() == changed
+    assert actual.changed_before.tolist() == [partner[number] for number in changed]
+    assert actual.added.tolist() == [n for n in range(len(after)) if n not in partner]
     gone = sorted(set(range(len(before))) - set(partner.values()))
-    assert sorted(made.removed.tolist()) == gone
-    for column in made.columns:
+    assert sorted(actual.removed.tolist()) == gone
+    for column in actual.columns:
         assert column.rows == sum(column.name in names for names in cells.values())
-        assert made.rows_changed_in(column.name).tolist() == [n for n in changed if column.name in cells[n]]
-    look_at_rows(ComparedRows(made), before, after, partner, cells, size)
-    table = read_differences(made)
-    assert table.num_rows == made.num_rows
+        assert actual.rows_changed_in(column.name).tolist() == [n for n in changed if column.name in cells[n]]
+    look_at_rows(ComparedRows(actual), before, after, partner, cells, size)
+    table = read_differences(actual)
+    assert table.num_rows == actual.num_rows
     words = table["_change"].to_pylist()
     assert words.count("removed") == len(gone) and words.count("changed") == len(changed)
 
@@ -114,18 +114,20 @@ def look_at_rows(
     size: int,
 ) -> None:
     """Pages of any size have the later rows in order, and each removed row after the row it followed."""
-    kinds, shown, earlier = [], [], {}
+    kinds, rows_shown, earlier = [], [], {}
     for offset in range(0, rows.num_rows, size):
-        shown += rows.page(offset, size).to_pylist()
+        rows_shown += rows.page(offset, size).to_pylist()
         kinds += rows.kinds(offset, size).tolist()
-        for name, found in rows.cells_before(offset, size, SCHEMA.names).items():
-            for place, value in zip(found.places.tolist(), found.values.to_pylist(), strict=True):
+        for name, cells_before in rows.cells_before(offset, size, SCHEMA.names).items():
+            for place, value in zip(
+                cells_before.places.tolist(), cells_before.values.to_pylist(), strict=True
+            ):
                 earlier[offset + place, name] = value
     later = [number for number, kind in enumerate(kinds) if kind != RowChange.REMOVED]
     assert len(later) == len(after)
     for number, row in zip(later, after, strict=True):
-        assert told(shown[number]) == told(row)
-    gone = [shown[number] for number, kind in enumerate(kinds) if kind == RowChange.REMOVED]
+        assert told(rows_shown[number]) == told(row)
+    gone = [rows_shown[number] for number, kind in enumerate(kinds) if kind == RowChange.REMOVED]
     lost = [row for number, row in enumerate(before) if number not in partner.values()]
     assert sorted(map(told, gone)) == sorted(map(told, lost))
     for number, after_row in zip(later, range(len(after)), strict=True):
@@ -145,18 +147,18 @@ def told(row: Row) -> str:
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
 def test_removed_rows_follow_the_row_they_followed(before, after):
     tables = [pa.table({"k": pa.array(keys, pa.int64())}) for keys in (before, after)]
-    one, other = (SnapshotSource(snapshot_of_rows(table, "t")) for table in tables)
-    rows = ComparedRows(compare(one, other, "k", job=Job()))
-    shown = rows.page(0, rows.num_rows)["k"].to_pylist()
-    removed = [key for key, kind in zip(shown, rows.kinds(0, rows.num_rows), strict=True)
+    source_before, source_after = (SnapshotSource(snapshot_of_rows(table, "t")) for table in tables)
+    rows = ComparedRows(compare(source_before, source_after, "k", job=Job()))
+    keys_shown = rows.page(0, rows.num_rows)["k"].to_pylist()
+    removed = [key for key, kind in zip(keys_shown, rows.kinds(0, rows.num_rows), strict=True)
                if kind == RowChange.REMOVED]  # fmt: skip
     assert sorted(removed) == sorted(set(before) - set(after))
     for key in removed:
         ahead = [k for k in before[: before.index(key)] if k in after]
-        place = shown.index(key) - 1
-        while place >= 0 and shown[place] in removed:
+        place = keys_shown.index(key) - 1
+        while place >= 0 and keys_shown[place] in removed:
             place -= 1
-        assert (shown[place] if place >= 0 else None) == (ahead[-1] if ahead else None)
+        assert (keys_shown[place] if place >= 0 else None) == (ahead[-1] if ahead else None)
     for row in range(-1, rows.num_rows):
         behind = [n for n in rows.differences if n > row]
         assert rows.next_difference(row) == (behind[0] if behind else None)

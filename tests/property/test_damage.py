@@ -96,15 +96,15 @@ def test_damaged_files_of_a_store(whole: Path, right: Answers, tmp_path: Path, k
 def _damaged_file_of_a_store(
     store: Path, path: Path, kind: str, right: Answers, chance: random.Random, large: bool
 ) -> None:
-    told = damage(path, chance, page_headers(path) if large and "files" in kind else ())
+    fault = damage(path, chance, page_headers(path) if large and "files" in kind else ())
     before = checks.damages
     answers = answers_of_table(store, "t")
     checks.settle()
     if checks.damages > before:  # what was answered from it is withdrawn
         answers = answers_of_table(store, "t")
-    _assert_right_or_refused(answers, right, told)
+    _assert_right_or_refused(answers, right, fault)
     if kind.endswith("index"):
-        assert answers == right, told
+        assert answers == right, fault
 
 
 @contextmanager
@@ -139,13 +139,13 @@ def test_damaged_pages_of_parquet_in_place(rows: pa.Table, tmp_path: Path, as_if
         path = Path(shutil.copyfile(tmp_path / "whole.parquet", tmp_path / f"{number}.parquet"))
         size = path.stat().st_size
         footer = range(size - 8 - int.from_bytes(path.read_bytes()[-8:-4], "little"), size)
-        told = damage(path, random.Random(f"pages {number}"), page_headers(path).union(footer, range(4)))
+        fault = damage(path, random.Random(f"pages {number}"), page_headers(path).union(footer, range(4)))
         answers = {"open": REFUSED}
         for _ in range(2):  # what was answered before the check is withdrawn
             with suppress(LamellaError):
                 answers = answers_of(open_dataset(path))
             checks.settle()
-        _assert_right_or_refused(answers, right, told)
+        _assert_right_or_refused(answers, right, fault)
 
 
 def test_damaged_parquet_in_place_meets_errors_of_ours_alone(rows: pa.Table, tmp_path: Path) -> None:
@@ -173,12 +173,12 @@ def test_damaged_copies_of_text_files_are_made_anew(rows: pa.Table, tmp_path: Pa
         chance = random.Random(f"cache {number}")
         path = chance.choice([p for p in sorted((tmp_path / "cache").rglob("*.*")) if p.suffix != ".lock"])
         before = path.stat()
-        other = Path(shutil.copyfile(path, tmp_path / path.name))  # another file, as if to another process
-        told = damage(other, chance)
-        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))  # a fault of the disk leaves no trace
-        other.replace(path)
-        _assert_right_or_refused(answers_of(opened()), right, told)
-        assert answers_of(opened()) == right, told
+        copy = Path(shutil.copyfile(path, tmp_path / path.name))  # another file, as if to another process
+        fault = damage(copy, chance)
+        os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))  # a fault of the disk leaves no trace
+        copy.replace(path)
+        _assert_right_or_refused(answers_of(opened()), right, fault)
+        assert answers_of(opened()) == right, fault
         gc.collect()
 
 
@@ -217,17 +217,17 @@ def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "whole", tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
     for number in range(ROUNDS):
         store_folder = Path(shutil.copytree(tmp_path / "crashed", tmp_path / f"{number}"))
-        told = damage(store_folder / f"{CATALOG}-wal", random.Random(f"log {number}"))
+        fault = damage(store_folder / f"{CATALOG}-wal", random.Random(f"log {number}"))
         with suppress(LamellaError), Store.open(store_folder, read_only=True) as opened:
             lost = any("are lost" in problem for problem in opened.maintenance.verify().problems)
             if "t" not in opened:
                 continue
             newest = opened["t"].version
-            assert opened["t"].read(["n"]).column("n").to_pylist() == [0, newest - 1], told
-            assert lost or newest > 22 or "cut" in told or "zeros" in told, told
+            assert opened["t"].read(["n"]).column("n").to_pylist() == [0, newest - 1], fault
+            assert lost or newest > 22 or "cut" in fault or "zeros" in fault, fault
         shutil.rmtree(store_folder)
 
 
-def _assert_right_or_refused(answers: Answers, right: Answers, told: str) -> None:
+def _assert_right_or_refused(answers: Answers, right: Answers, fault: str) -> None:
     wrong = [question for question, answer in answers.items() if answer not in (REFUSED, right.get(question))]
-    assert not wrong, (told, wrong)
+    assert not wrong, (fault, wrong)

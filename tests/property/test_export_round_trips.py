@@ -156,10 +156,10 @@ def export(folder: Path, table: pa.Table, format_id: str, **values: Any) -> Path
     suffix = next(known.suffixes[0] for known in FORMATS if known.id == format_id)
     path = folder / f"out{suffix}"
     pieces = [table.slice(at, 13) for at in range(0, len(table), 13)]
-    done = Destination.of(path, format_id, values, overwrite=True).write(
+    result = Destination.of(path, format_id, values, overwrite=True).write(
         Rows(table.schema, iter(pieces), len(table), "t"), Job()
     )
-    assert done.rows == len(table)
+    assert result.rows == len(table)
     return path
 
 
@@ -212,35 +212,35 @@ def check_texts(texts: list[Any], values: pa.ChunkedArray, where: str) -> None:
         assert [None if c is None else clock(c, unit) for c in texts] == stored, where
     else:
         actual = pa.array([None if cell is None else str(cell) for cell in texts], pa.string())
-        read = actual.cast(pa.date32()).cast(kind) if name == "date" else actual.cast(kind)
-        assert pa.chunked_array([read]).equals(values), where
+        cast_back = actual.cast(pa.date32()).cast(kind) if name == "date" else actual.cast(kind)
+        assert pa.chunked_array([cast_back]).equals(values), where
 
 
-def same_floats(found: pa.Array, values: pa.ChunkedArray, where: str) -> None:
-    one, other = (
-        np.array([np.nan if v is None else v for v in each.to_pylist()]) for each in (found, values)
+def same_floats(actual: pa.Array, values: pa.ChunkedArray, where: str) -> None:
+    left, right = (
+        np.array([np.nan if v is None else v for v in each.to_pylist()]) for each in (actual, values)
     )
-    assert np.array_equal(one, other, equal_nan=True), where
+    assert np.array_equal(left, right, equal_nan=True), where
 
 
-def is_same(found: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    if not found.type.equals(values.type):
+def is_same(actual: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    if not actual.type.equals(values.type):
         return False
     if pa.types.is_floating(values.type):
-        one, other = (
+        left, right = (
             np.array([9e99 if v is None else v for v in c.cast(pa.float64()).to_pylist()])
-            for c in (found, values)
+            for c in (actual, values)
         )
-        return np.array_equal(one, other, equal_nan=True)
-    return bool(found.combine_chunks().equals(values.combine_chunks()))
+        return np.array_equal(left, right, equal_nan=True)
+    return bool(actual.combine_chunks().equals(values.combine_chunks()))
 
 
-def check_losses(format_id: str, table: pa.Table, read: pa.Table) -> set[str]:
+def check_losses(format_id: str, table: pa.Table, actual: pa.Table) -> set[str]:
     """Check that columns of kinds without a loss are equal; return the kinds of other columns that differ."""
     losses = next(known.losses for known in FORMATS if known.id == format_id)
     differing = set()
     for name in table.column_names:
-        if not is_same(read.column(name), table.column(name)):
+        if not is_same(actual.column(name), table.column(name)):
             listed = set(kinds_of(table.schema.field(name).type)) & set(losses)
             assert listed, f"{format_id} loses '{name}' ({table.schema.field(name).type}) unlisted"
             differing |= listed
@@ -255,17 +255,17 @@ few = settings(max_examples=EXAMPLES, deadline=None)
 @seeds
 def test_parquet(folder: Path, seed: int) -> None:
     table = made(seed)
-    read = pq.ParquetFile(export(folder, table, "parquet", codec="snappy")).read()
-    check_losses("parquet", table, read)
+    actual = pq.ParquetFile(export(folder, table, "parquet", codec="snappy")).read()
+    check_losses("parquet", table, actual)
     for name in table.column_names:
-        assert read[name].to_pylist() == table[name].to_pylist() or "f" in name, name
+        assert actual[name].to_pylist() == table[name].to_pylist() or "f" in name, name
     polars_reads(
         export(folder, table.drop_columns(BEYOND_POLARS), "parquet"), len(table), polars.read_parquet
     )
 
 
-def polars_reads(path: Path, rows: int, read: Callable[[Path], polars.DataFrame]) -> None:
-    assert len(read(path)) == rows
+def polars_reads(path: Path, rows: int, read_file: Callable[[Path], polars.DataFrame]) -> None:
+    assert len(read_file(path)) == rows
 
 
 @few
@@ -275,9 +275,9 @@ def test_arrow(folder: Path, stream: bool, seed: int) -> None:
     table = made(seed, TYPES | SPAN)
     path = export(folder, table, "arrow", codec="lz4", stream=stream)
     with path.open("rb") as file:
-        read = (ipc.open_stream if stream else ipc.open_file)(file).read_all()
-    check_losses("arrow", table, read)
-    assert read["category"].to_pylist() == table["category"].to_pylist()
+        actual = (ipc.open_stream if stream else ipc.open_file)(file).read_all()
+    check_losses("arrow", table, actual)
+    assert actual["category"].to_pylist() == table["category"].to_pylist()
     if not stream:
         known = export(folder, table.drop_columns(["span", *BEYOND_POLARS]), "arrow")
         polars_reads(known, len(table), polars.read_ipc)
@@ -291,7 +291,7 @@ def test_delimited_text(folder: Path, format_id: str, delimiter: str, seed: int)
     path = export(
         folder, table, format_id, delimiter=delimiter, quoting=random.Random(seed).choice(["text", "needed"])
     )
-    read = pa_csv.read_csv(
+    actual = pa_csv.read_csv(
         path,
         parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
@@ -300,11 +300,11 @@ def test_delimited_text(folder: Path, format_id: str, delimiter: str, seed: int)
         ),
     )  # fmt: skip
     for name in table.column_names:
-        check_texts(read[name].to_pylist(), table[name], name)
+        check_texts(actual[name].to_pylist(), table[name], name)
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file, delimiter=delimiter))
     assert lines[0] == table.column_names
-    assert lines[1:] == [[cell or "" for cell in row.values()] for row in read.to_pylist()]
+    assert lines[1:] == [[cell or "" for cell in row.values()] for row in actual.to_pylist()]
 
 
 @few
@@ -317,14 +317,14 @@ def test_dialects_of_delimited_text_are_read_by_duckdb(folder: Path, seed: int) 
         encoding=rng.choice(["utf-8", "utf-8-bom"]), line_ends=rng.choice(["lf", "crlf"]),
     )  # fmt: skip
     with duckdb.connect() as connection:
-        read = connection.execute(
+        actual = connection.execute(
             "SELECT * FROM read_csv(?, delim='|', nullstr='NULL', header=true, allow_quoted_nulls=false,"
             " quote='\"', escape='\"', auto_detect=false, columns={"
             + ", ".join(f"'{name}': 'VARCHAR'" for name in table.column_names)
             + "})",
             [str(path)],
         ).fetchall()
-    columns = dict(zip(table.column_names, zip(*read, strict=True), strict=True))
+    columns = dict(zip(table.column_names, zip(*actual, strict=True), strict=True))
     for name in table.column_names:
         texts = [
             None if c is None else c.replace(",", ".") if name in ("f64", "price") else c
@@ -387,17 +387,17 @@ def test_duckdb(folder: Path, seed: int) -> None:
     table = made(seed, TYPES | SPAN)
     path = export(folder, table, "duckdb")
     with duckdb.connect(str(path), read_only=True) as connection:
-        read = connection.sql("SELECT * FROM t").to_arrow_table()
+        table_read = connection.sql("SELECT * FROM t").to_arrow_table()
     plain = pa.table({
-        name: read[name].cast(table.schema.field(name).type) if name in ("large",) else read[name]
-        for name in read.column_names
+        name: table_read[name].cast(table.schema.field(name).type) if name in ("large",) else table_read[name]
+        for name in table_read.column_names
     })  # fmt: skip
     check_losses("duckdb", table, plain)
     for name in ("category", "fixed", "day64", "time_s", "price", "f16"):
         actual = (
-            read[name].cast(table.schema.field(name).type)
+            table_read[name].cast(table.schema.field(name).type)
             if name != "category"
-            else read[name].cast(pa.string())
+            else table_read[name].cast(pa.string())
         )
         assert is_same(actual, table[name].cast(actual.type)), name
 
@@ -436,9 +436,9 @@ def check_cells(cells: list[Any], values: pa.ChunkedArray, name: str) -> None:
 
 
 def same_time(cell: Any, value: dt.datetime) -> bool:
-    found = dt.datetime.fromisoformat(cell.partition(".")[0]) if isinstance(cell, str) else cell
-    found = found if isinstance(found, dt.datetime) else dt.datetime.combine(found, dt.time())
-    return abs(found - value) <= dt.timedelta(seconds=1 if isinstance(cell, str) else 0.001)
+    moment = dt.datetime.fromisoformat(cell.partition(".")[0]) if isinstance(cell, str) else cell
+    moment = moment if isinstance(moment, dt.datetime) else dt.datetime.combine(moment, dt.time())
+    return abs(moment - value) <= dt.timedelta(seconds=1 if isinstance(cell, str) else 0.001)
 
 
 def same_integer(cell: Any, value: int) -> bool:
@@ -527,9 +527,9 @@ def test_listed_losses_are_losses(folder: Path) -> None:
         with ipc.open_file(export(folder, table, "arrow")) as file:
             actual["arrow"] |= check_losses("arrow", table, file.read_all())
         with duckdb.connect(str(export(folder, table, "duckdb")), read_only=True) as connection:
-            read = connection.sql("SELECT * FROM t").to_arrow_table()
-        actual["duckdb"] |= check_losses("duckdb", table, read.set_column(
-            read.schema.get_field_index("large"), "large", read["large"].cast(pa.large_string())
+            table_read = connection.sql("SELECT * FROM t").to_arrow_table()
+        actual["duckdb"] |= check_losses("duckdb", table, table_read.set_column(
+            table_read.schema.get_field_index("large"), "large", table_read["large"].cast(pa.large_string())
         ))  # fmt: skip
     for known in FORMATS:
         assert set(known.losses) | set(known.refused) <= set(KINDS) | set(FINER_KINDS)

@@ -45,7 +45,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         def written(rows: pa.Table) -> Callable[[Sequence[Filter]], list[list[int]]]:
             numbers = pa.array(range(rows.num_rows), pa.int64())
             pq.write_table(rows.append_column("row", numbers), file, row_group_size=3)
-            return lambda bound: found([select(rows.schema, one) for one in bound])
+            return lambda bound: found([select(rows.schema, condition) for condition in bound])
 
         def found(statements: Sequence[str]) -> list[list[int]]:
             answers: list[list[int]] = [[] for _ in statements]
@@ -80,10 +80,10 @@ def agree(cells: dict[str, list[Any]], trees: Sequence[Filter], ask: Ask) -> Non
     types = {name: FAMILIES[name].type for name in cells}
     rows = pa.table({name: pa.array(values, FAMILIES[name].type) for name, values in cells.items()})
     bound = [bind(tree, rows.schema, "rows") for tree in trees]
-    for tree, one, found in zip(trees, bound, ask(rows)(bound), strict=True):
-        wanted = [expected(tree, {name: cells[name][row] for name in cells}, types) for row in range(size)]
-        assert mask(one, rows).to_pylist() == wanted, tree
-        assert found == [row for row in range(size) if wanted[row]], tree
+    for tree, condition, actual in zip(trees, bound, ask(rows)(bound), strict=True):
+        meets = [expected(tree, {name: cells[name][row] for name in cells}, types) for row in range(size)]
+        assert mask(condition, rows).to_pylist() == meets, tree
+        assert actual == [row for row in range(size) if meets[row]], tree
 
 
 @settings(max_examples=RUNS)
@@ -94,12 +94,12 @@ def test_duckdb_arrow_and_plain_python_agree(case: tuple[dict[str, list[Any]], F
 
 
 PAIRS = [
-    (one, other)
-    for one in FAMILIES
-    for other in FAMILIES
-    if OPERATORS["eq"].fits(FAMILIES[one].type)
-    and one != other
-    and refusal(FAMILIES[one].type, FAMILIES[other].type) is None
+    (left, right)
+    for left in FAMILIES
+    for right in FAMILIES
+    if OPERATORS["eq"].fits(FAMILIES[left].type)
+    and left != right
+    and refusal(FAMILIES[left].type, FAMILIES[right].type) is None
 ]
 
 
@@ -116,9 +116,9 @@ def pairs(draw: st.DrawFn) -> dict[str, list[Any]]:
 @settings(max_examples=RUNS // 3)
 @given(cells=pairs())
 def test_columns_of_different_types_are_compared_exactly(cells: dict[str, list[Any]], ask: Ask) -> None:
-    one, other = cells
-    fitting = [o for o in OPERATORS.values() if o.takes is Takes.COLUMNS and o.fits(FAMILIES[one].type)]
-    trees = [Predicate(one, o.id, (Reference(other),) * o.arity.value) for o in fitting]
+    left, right = cells
+    fitting = [o for o in OPERATORS.values() if o.takes is Takes.COLUMNS and o.fits(FAMILIES[left].type)]
+    trees = [Predicate(left, o.id, (Reference(right),) * o.arity.value) for o in fitting]
     agree(cells, [*trees, *map(Not, trees)], ask)
 
 
@@ -149,18 +149,18 @@ def test_statistics_that_ignore_nan_lose_no_row(column: str, cells: list[float |
 
 
 @pytest.mark.slow(after=6)
-@pytest.mark.parametrize("other", ["f32", "i64", "i8", "dec"])
+@pytest.mark.parametrize("kind", ["f32", "i64", "i8", "dec"])
 @pytest.mark.parametrize("cells", NAN_CELLS)
 def test_columns_are_compared_in_spite_of_statistics_that_ignore_nan(
-    other: str, cells: list[float | None], ask: Ask
+    kind: str, cells: list[float | None], ask: Ask
 ) -> None:
     trees = [
-        Predicate(one, operator, (Reference(two),))
+        Predicate(left, operator, (Reference(two),))
         for operator in ("eq", "ne", "gt", "gte", "lt", "lte")
-        for one, two in (("f64", other), (other, "f64"), ("f64", "f64"))
+        for left, two in (("f64", kind), (kind, "f64"), ("f64", "f64"))
     ]
-    beside = [5.0 if other == "f32" else 5] * len(cells)
-    agree({"f64": cells, other: beside}, [*trees, *map(Not, trees)], ask)
+    beside = [5.0 if kind == "f32" else 5] * len(cells)
+    agree({"f64": cells, kind: beside}, [*trees, *map(Not, trees)], ask)
 
 
 def questions(operator: Operator) -> list[tuple[Any, ...]]:

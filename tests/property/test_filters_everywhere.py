@@ -67,31 +67,31 @@ def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None
         names = list({name.casefold(): name for name in NAMES}.values())
 
     @settings(max_examples=RUNS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-    @given(asked=cases(families, names))
-    def promise(asked: tuple[Case, list[Filter]]) -> None:
-        case, filters = asked
+    @given(case_and_filters=cases(families, names))
+    def promise(case_and_filters: tuple[Case, list[Filter]]) -> None:
+        case, filters = case_and_filters
         rows = SOURCES[source](case, folder)
         types = {field.name: field.type for field in rows.schema}
         for where in filters:
-            wanted = [i for i, row in enumerate(case.rows) if expected(where, row, types)]
-            assert by_masks(rows, where) == wanted
-            assert by_engine(rows, where) == wanted
-            assert rows.count(to_text(where)) == len(wanted)
+            expected_rows = [i for i, row in enumerate(case.rows) if expected(where, row, types)]
+            assert by_masks(rows, where) == expected_rows
+            assert by_engine(rows, where) == expected_rows
+            assert rows.count(to_text(where)) == len(expected_rows)
 
     promise()
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize(
-    ("where", "wanted"),
+    ("where", "expected_rows"),
     [("day = moment", [0]), ("day < moment", [1]), ("moment <= day", [0, 2]), ("moment != day", [1, 2, 3])],
 )
 def test_a_day_is_compared_with_a_moment_as_its_midnight(
-    unit: str, where: str, wanted: list[int], folder: Path
+    unit: str, where: str, expected_rows: list[int], folder: Path
 ) -> None:
     midnight = dt.datetime(2013, 1, 2)
     moments = [midnight, midnight + dt.timedelta(seconds=1), midnight - dt.timedelta(seconds=1), None]
     cells = {"day": [midnight.date()] * 4, "moment": moments}
     case = Case(pa.schema([("day", pa.date32()), ("moment", pa.timestamp(unit))]), cells, {}, [])
     rows = SOURCES["files of PyArrow"](case, folder)
-    assert by_masks(rows, parse(where)) == by_engine(rows, parse(where)) == wanted
+    assert by_masks(rows, parse(where)) == by_engine(rows, parse(where)) == expected_rows

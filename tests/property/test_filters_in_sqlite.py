@@ -122,14 +122,16 @@ def engine() -> Iterator[sqlite3.Connection]:
 
 
 @settings(max_examples=RUNS)
-@given(asked=cases())
+@given(case_and_filters=cases())
 def test_sqlite_finds_the_same(
-    asked: tuple[Case, list[Filter]], engine: sqlite3.Connection, tmp_path_factory: pytest.TempPathFactory
+    case_and_filters: tuple[Case, list[Filter]],
+    engine: sqlite3.Connection,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    case, filters = asked
+    case, filters = case_and_filters
     engine.execute("delete from t")
-    held = [(number, *row.values()) for number, row in enumerate(case.rows)]
-    engine.executemany("insert into t values (?, ?, ?, ?, ?)", held)
+    records = [(number, *row.values()) for number, row in enumerate(case.rows)]
+    engine.executemany("insert into t values (?, ?, ?, ?, ?)", records)
     rows = SOURCES["files of PyArrow"](case, Path(tmp_path_factory.mktemp("files")))
     for where in filters:
         sql, values = statement(where)

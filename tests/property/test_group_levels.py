@@ -50,32 +50,32 @@ def grouped(data: st.DataObject, table: pa.Table) -> Query:
         assert name is not None
         query = query.where(condition(data.draw, query, name))
     keys = some_of(data.draw, query, comparable, 2, 3)
-    made = query.group_by(*keys).agg(**aggregates(data.draw, query), rows=agg.count())
+    groups = query.group_by(*keys).agg(**aggregates(data.draw, query), rows=agg.count())
     if data.draw(st.booleans()):
-        name = one_of(data.draw, made, comparable)
-        made = made if name is None else made.having(condition(data.draw, made, name))
-    return made.compute(share=col("rows") / 4) if data.draw(st.booleans()) else made
+        name = one_of(data.draw, groups, comparable)
+        groups = groups if name is None else groups.having(condition(data.draw, groups, name))
+    return groups.compute(share=col("rows") / 4) if data.draw(st.booleans()) else groups
 
 
 def behind(data: st.DataObject, groups: Query) -> Query:
     """The groups filtered, sorted and limited."""
-    made = groups
+    line = groups
     if data.draw(st.booleans()):
         name = one_of(data.draw, groups, comparable)
         assert name is not None
-        made = made.where(condition(data.draw, groups, name))
+        line = line.where(condition(data.draw, groups, name))
     names = some_of(data.draw, groups, comparable, 0, 3)
     if names:
-        made = made.sort(*(data.draw(st.sampled_from(["", "-"])) + name for name in names))
-    return made.limit(data.draw(st.integers(0, 12))) if data.draw(st.booleans()) else made
+        line = line.sort(*(data.draw(st.sampled_from(["", "-"])) + name for name in names))
+    return line.limit(data.draw(st.integers(0, 12))) if data.draw(st.booleans()) else line
 
 
 def model_of(query: Query, table: pa.Table) -> list[Row]:
-    found: list[Row] = table.to_pylist()
+    row_list: list[Row] = table.to_pylist()
     for place, step in enumerate(query.pipeline.steps):
         before, after = (query.with_steps(query.pipeline.steps[:n]) for n in (place, place + 1))
-        found = answered(step, found, types_of(before), types_of(after))
-    return found
+        row_list = answered(step, row_list, types_of(before), types_of(after))
+    return row_list
 
 
 def level_model(groups: Query, count: int, table: pa.Table) -> list[Row]:
@@ -127,8 +127,8 @@ def test_groups_as_a_tree(table, data):
     open_keys = {
         (count, told_keys(row, keys[: count + 1]))
         for count, (rows_of, is_open) in enumerate(zip(uppers, expanded, strict=True))
-        for row, one in zip(rows_of, is_open, strict=True)
-        if one
+        for row, flag in zip(rows_of, is_open, strict=True)
+        if flag
     }
     sort = [(key.column, key.descending) for key in scan.sort]
     agree(got, list(tree_of(model_of(query, table), uppers, keys, sort, open_keys)))
@@ -147,17 +147,17 @@ def tree_of(
         if level == len(uppers):
             yield from inside
             return
-        here = keys[: level + 1]
-        held = {told_keys(row, here) for row in inside}
-        known = [row for row in uppers[level] if told_keys(row, here) in held]
+        key_names = keys[: level + 1]
+        keys_inside = {told_keys(row, key_names) for row in inside}
+        known = [row for row in uppers[level] if told_keys(row, key_names) in keys_inside]
         for row in ordered(known, [(name, down) for name, down in sort if name in row_names(uppers[level])]):
             yield row
-            if (level, told_keys(row, here)) in open_keys:
-                own = [leaf for leaf in inside if told_keys(leaf, here) == told_keys(row, here)]
+            if (level, told_keys(row, key_names)) in open_keys:
+                own = [leaf for leaf in inside if told_keys(leaf, key_names) == told_keys(row, key_names)]
                 yield from below(level + 1, own)
 
     yield from below(0, leaves)
 
 
-def row_names(found: list[Row]) -> list[str]:
-    return list(found[0]) if found else []
+def row_names(row_list: list[Row]) -> list[str]:
+    return list(row_list[0]) if row_list else []

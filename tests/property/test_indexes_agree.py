@@ -109,12 +109,12 @@ def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], l
     """Check that the rows are the same as without indexes, and return whether an index was used."""
     bare = replace(snapshot, indexes=None)
     forget()  # so that no earlier sort order is reused
-    found = RowSearch(snapshot, where, sort, limit).run()
-    wanted = find_rows(bare, where, sort, method=Method.DUCKDB)
+    search = RowSearch(snapshot, where, sort, limit).run()
+    expected = find_rows(bare, where, sort, method=Method.DUCKDB)
     if where is not None:
-        assert np.array_equal(find_rows(bare, where, sort, method=Method.MASKS), wanted)
-    assert found.positions[:limit].tolist() == wanted[:limit].tolist()
-    return found.index is not None
+        assert np.array_equal(find_rows(bare, where, sort, method=Method.MASKS), expected)
+    assert search.positions[:limit].tolist() == expected[:limit].tolist()
+    return search.index is not None
 
 
 def cells(kind: str, count: int) -> st.SearchStrategy[list[Any]]:
@@ -275,9 +275,9 @@ class Changing(RuleBasedStateMachine):
             return
         snapshot = self.table.snapshot()
         for (name,) in (index.columns for index in self.table.indexes):
-            held = self.table.read(columns=[name]).column(0).drop_null()
-            asked = [held[place] for place in (0, -1) if len(held)]
-            for condition in (Predicate(name, "is_null"), *(Predicate(name, "eq", (v,)) for v in asked)):
+            present = self.table.read(columns=[name]).column(0).drop_null()
+            samples = [present[place] for place in (0, -1) if len(present)]
+            for condition in (Predicate(name, "is_null"), *(Predicate(name, "eq", (v,)) for v in samples)):
                 agree(snapshot, condition, (), None)
 
     @precondition(lambda self: self.table.indexes)

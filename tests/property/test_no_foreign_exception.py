@@ -72,8 +72,8 @@ class Shop:
         table = self.store["t"]
         owner, _, collaborator = name.partition(".")
         owners = {"store": self.store, "table": table, "query": table.where("n >= 0")}
-        found = {**owners, "col": col("n"), "agg": agg}[owner]
-        return getattr(found, collaborator) if collaborator else found
+        object_ = {**owners, "col": col("n"), "agg": agg}[owner]
+        return getattr(object_, collaborator) if collaborator else object_
 
     def renew(self) -> None:
         """Recreate the store if a call has changed or closed it."""
@@ -91,9 +91,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A store in its own folder, to which odd paths are relative."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    made = Shop(tmp_path)
-    yield made
-    made.close()
+    shop_ = Shop(tmp_path)
+    yield shop_
+    shop_.close()
 
 
 def answered(answer: Any, shop: Shop) -> None:
@@ -125,14 +125,14 @@ def foreign(work: Callable[[], object], what: object) -> str:
 
 
 def test_public_functions_with_odd_arguments(shop: Shop, randomly: random.Random) -> None:
-    every = calls()
-    assert len(every) > 10_000
+    all_calls = calls()
+    assert len(all_calls) > 10_000
 
     def work(call: Call) -> None:
         answered(call(getattr(shop.owner(call.owner), call.method)), shop)
 
     problems = []
-    for call in randomly.sample(every, min(RUNS, len(every))):
+    for call in randomly.sample(all_calls, min(RUNS, len(all_calls))):
         problems.append(foreign(lambda call=call: work(call), call))
         shop.renew()
     actual = list(filter(None, problems))

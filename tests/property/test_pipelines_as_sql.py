@@ -65,7 +65,7 @@ def test_sql_gives_the_same_answer_and_reads_back(air: Air, data: st.DataObject)
     try:
         text = to_sql(query.pipeline, query.sources)
     except BadQuery as error:
-        assert any(told in str(error) for told in REFUSED) or fails(query), str(error)
+        assert any(reason in str(error) for reason in REFUSED) or fails(query), str(error)
         return
     assert from_text(text, air.store.__getitem__) == query
     try:
@@ -85,8 +85,8 @@ def test_python_and_json_make_the_same_query(air: Air, data: st.DataObject) -> N
     assert again.to_json() == query.to_json()
     if any(isinstance(step, Facets) for step in query.pipeline.steps):
         return
-    made = run(to_python(query.pipeline, query.sources), air.store)
-    assert made.to_json() == query.to_json()
+    reread = run(to_python(query.pipeline, query.sources), air.store)
+    assert reread.to_json() == query.to_json()
 
 
 ATOMS = [
@@ -102,10 +102,10 @@ ATOMS = [
 CONDITIONS = st.recursive(
     st.sampled_from(ATOMS),
     lambda inner: st.one_of(
-        inner.map(lambda one: f"not ({one})"),
-        inner.map(lambda one: f"({one}) is not true"),
-        inner.map(lambda one: f"({one}) is false"),
-        inner.map(lambda one: f"coalesce({one}, false)"),
+        inner.map(lambda condition: f"not ({condition})"),
+        inner.map(lambda condition: f"({condition}) is not true"),
+        inner.map(lambda condition: f"({condition}) is false"),
+        inner.map(lambda condition: f"coalesce({condition}, false)"),
         st.tuples(inner, inner).map(lambda two: f"({two[0]}) and ({two[1]})"),
         st.tuples(inner, inner).map(lambda two: f"({two[0]}) or ({two[1]})"),
     ),
@@ -124,11 +124,11 @@ def test_conditions_that_people_write_mean_what_sql_means(air: Air, condition: s
 
 def run(code: str, store: Store) -> Query:
     """The value of the expression after the imports."""
-    imports, _gap, made = code.rpartition("\n\n")
+    imports, _gap, expression = code.rpartition("\n\n")
     names: dict[str, Any] = {"store": store}
     exec(imports, names)
-    found: Query = eval(made, names)
-    return found
+    query: Query = eval(expression, names)
+    return query
 
 
 def fails(query: Query) -> bool:
@@ -139,12 +139,12 @@ def fails(query: Query) -> bool:
     return False
 
 
-def assert_alike(found: pa.Table, answer: pa.Table, query: Query) -> None:
-    assert found.column_names == answer.column_names
-    assert found.num_rows == answer.num_rows
+def assert_alike(actual: pa.Table, answer: pa.Table, query: Query) -> None:
+    assert actual.column_names == answer.column_names
+    assert actual.num_rows == answer.num_rows
     if any(map(is_arbitrary, query.pipeline.steps)):
         return
-    assert Counter(map(key, found.to_pylist())) == Counter(map(key, answer.to_pylist()))
+    assert Counter(map(key, actual.to_pylist())) == Counter(map(key, answer.to_pylist()))
 
 
 def is_arbitrary(step: Step) -> bool:
@@ -152,7 +152,7 @@ def is_arbitrary(step: Step) -> bool:
     if isinstance(step, Join):
         return any(map(is_arbitrary, step.other.steps))
     if isinstance(step, Group | Pivot | Buckets):
-        return any(AGGREGATES[one.function].ordered for _name, one in step.aggregates)
+        return any(AGGREGATES[aggregate.function].ordered for _name, aggregate in step.aggregates)
     return isinstance(step, Limit | Sample | Facets)
 
 
@@ -167,4 +167,4 @@ def rounded(value: Any) -> Any:
         return value.astimezone(dt.UTC)
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.9g}") + 0.0
-    return [rounded(one) for one in value] if isinstance(value, list) else value
+    return [rounded(item) for item in value] if isinstance(value, list) else value

@@ -47,36 +47,38 @@ class Source:
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Source]]:
     folder, choose = tmp_path_factory.mktemp("queries"), random.Random(4)
-    data, other = rows(SCHEMA, 60, choose), rows(OTHER, 12, choose)
+    data, second = rows(SCHEMA, 60, choose), rows(OTHER, 12, choose)
     with Store.open(folder / "store") as store:
         yield [
-            in_store(store, data, other, choose),
-            in_files(folder, "polars", data, other, by_polars),
-            in_files(folder, "duckdb", data.drop_columns(["N"]), other, by_duckdb),
+            in_store(store, data, second, choose),
+            in_files(folder, "polars", data, second, by_polars),
+            in_files(folder, "duckdb", data.drop_columns(["N"]), second, by_duckdb),
         ]
 
 
-def in_store(store: Store, data: pa.Table, other: pa.Table, choose: random.Random) -> Source:
+def in_store(store: Store, data: pa.Table, second: pa.Table, choose: random.Random) -> Source:
     """A table of several files, with changed cells in files and pending ones, and deleted rows."""
     table = store.create_table("t", data.slice(0, 40))
     table.insert(data.slice(40))
-    given = rows(SCHEMA, 8, choose).select(["k", "f", "n"]).to_pylist()
-    table.update([{"_id": choose.randrange(10, 50), **row} for row in given[:1]] + [
-        {"_id": place, **row} for place, row in enumerate(given)
+    changed_cells = rows(SCHEMA, 8, choose).select(["k", "f", "n"]).to_pylist()
+    table.update([{"_id": choose.randrange(10, 50), **row} for row in changed_cells[:1]] + [
+        {"_id": place, **row} for place, row in enumerate(changed_cells)
     ])  # fmt: skip
-    others = rows(SCHEMA, 9, choose).select(["d", "b"]).to_pylist()
-    table.update([{"_id": place, **row} for place, row in enumerate(others, start=1)])
+    later_cells = rows(SCHEMA, 9, choose).select(["d", "b"]).to_pylist()
+    table.update([{"_id": place, **row} for place, row in enumerate(later_cells, start=1)])
     table.delete(ids=[3, 9, 41])
-    joined = store.create_table("u", other)
+    joined = store.create_table("u", second)
     return Source(table, joined, table.read().to_pylist(), joined.read().to_pylist())
 
 
-def in_files(folder: Path, name: str, data: pa.Table, other: pa.Table, write: Any) -> Source:
+def in_files(folder: Path, name: str, data: pa.Table, second: pa.Table, write: Any) -> Source:
     write(data, folder / f"{name}.parquet")
-    write(other, folder / f"{name}-other.parquet")
-    read = [pq.ParquetFile(folder / f"{end}.parquet").read().to_pylist() for end in (name, f"{name}-other")]
+    write(second, folder / f"{name}-other.parquet")
+    row_lists = [
+        pq.ParquetFile(folder / f"{end}.parquet").read().to_pylist() for end in (name, f"{name}-other")
+    ]
     return Source(
-        open_dataset(folder / f"{name}.parquet"), open_dataset(folder / f"{name}-other.parquet"), *read
+        open_dataset(folder / f"{name}.parquet"), open_dataset(folder / f"{name}-other.parquet"), *row_lists
     )
 
 
@@ -96,21 +98,21 @@ def by_duckdb(table: pa.Table, path: Path) -> None:
 def test_queries_mean_what_the_model_says(sources, data, which):
     source = sources[which]
     grown = data.draw(questions(source.table.query(), source.other.query()))
-    found, other = source.rows, (source.other.schema.names, source.other_rows)
+    expected, second = source.rows, (source.other.schema.names, source.other_rows)
     for before, after in pairwise(grown):
         step = after.pipeline.steps[-1]
         types = dict(zip(before.schema.names, before.schema.types, strict=True))
-        given = dict(zip(after.schema.names, after.schema.types, strict=True))
+        types_after = dict(zip(after.schema.names, after.schema.types, strict=True))
         if isinstance(step, Sample):
-            found = sampled(after.read().to_pylist(), step.count, found)
+            expected = sampled(after.read().to_pylist(), step.count, expected)
             continue
-        found = answered(step, found, types, given, other if isinstance(step, Join) else None)
+        expected = answered(step, expected, types, types_after, second if isinstance(step, Join) else None)
     grouped = any(isinstance(step, Group) for step in grown[-1].pipeline.steps)
     for _ in range(FROM_MEMORY if grouped else 1):
         answer = grown[-1].read()
         assert answer.schema.equals(grown[-1].schema)
-        agree(answer.to_pylist(), found)
-    assert grown[-1].count() == len(found)
+        agree(answer.to_pylist(), expected)
+    assert grown[-1].count() == len(expected)
 
 
 def sampled(answer: list[Row], count: int, rows: list[Row]) -> list[Row]:
@@ -125,17 +127,17 @@ def sampled(answer: list[Row], count: int, rows: list[Row]) -> list[Row]:
 
 def agree(answer: list[Row], expected: list[Row]) -> None:
     assert [list(row) for row in answer] == [list(row) for row in expected]
-    for got, wanted in zip(answer, expected, strict=True):
-        assert all(alike(got[name], wanted[name]) for name in wanted), (got, wanted)
+    for got, expected_cell in zip(answer, expected, strict=True):
+        assert all(alike(got[name], expected_cell[name]) for name in expected_cell), (got, expected_cell)
 
 
-def alike(got: Any, wanted: Any) -> bool:
+def alike(got: Any, expected_cell: Any) -> bool:
     """Sums and means of floats may differ in the last digits, since their order is undefined."""
-    if isinstance(got, list) and isinstance(wanted, list):
-        return len(got) == len(wanted) and all(map(alike, got, wanted))
-    if isinstance(got, dict) and isinstance(wanted, dict):
-        return list(got) == list(wanted) and all(alike(got[name], wanted[name]) for name in got)
-    if isinstance(got, float) and wanted is not None:
-        close = math.isclose(got, float(wanted), rel_tol=1e-9, abs_tol=1e-9)
-        return close or (math.isnan(got) and math.isnan(wanted))
-    return bool(got == wanted)
+    if isinstance(got, list) and isinstance(expected_cell, list):
+        return len(got) == len(expected_cell) and all(map(alike, got, expected_cell))
+    if isinstance(got, dict) and isinstance(expected_cell, dict):
+        return list(got) == list(expected_cell) and all(alike(got[name], expected_cell[name]) for name in got)
+    if isinstance(got, float) and expected_cell is not None:
+        close = math.isclose(got, float(expected_cell), rel_tol=1e-9, abs_tol=1e-9)
+        return close or (math.isnan(got) and math.isnan(expected_cell))
+    return bool(got == expected_cell)

@@ -47,8 +47,8 @@ def rows_of(name: str) -> st.SearchStrategy[list[Row]]:
     return st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=12)
 
 
-def equal(one: Any, other: Any) -> bool:
-    return one is not None and other is not None and (one == other or (one != one and other != other))
+def equal(left: Any, right: Any) -> bool:
+    return left is not None and right is not None and (left == right or (left != left and right != right))
 
 
 class RelatedTables(RuleBasedStateMachine):
@@ -66,8 +66,8 @@ class RelatedTables(RuleBasedStateMachine):
             batch = pa.RecordBatch.from_pylist(rows, schema)
             self.store.create_table(name, pa.Table.from_batches([batch]))
             self.rows[name] = dict(enumerate(rows))
-        for name, (one, other) in RELATIONS.items():
-            self.store.relations.declare([f"a.{c}" for c in one], [f"b.{c}" for c in other], name)
+        for name, (source, target) in RELATIONS.items():
+            self.store.relations.declare([f"a.{c}" for c in source], [f"b.{c}" for c in target], name)
 
     def changed(self, name: str, rows: dict[int, Row]) -> None:
         self.done[name].append(self.rows[name])
@@ -84,19 +84,19 @@ class RelatedTables(RuleBasedStateMachine):
     @precondition(lambda self: any(self.rows.values()))
     @rule(name=st.sampled_from("ab"), data=st.data())
     def update(self, name: str, data: st.DataObject) -> None:
-        held = self.rows[name]
-        if held:
-            row_id, cells = data.draw(st.sampled_from(sorted(held))), data.draw(rows_of(name))[0]
+        rows = self.rows[name]
+        if rows:
+            row_id, cells = data.draw(st.sampled_from(sorted(rows))), data.draw(rows_of(name))[0]
             self.store[name].update([{"_id": row_id, **cells}])
-            self.changed(name, {**held, row_id: cells})
+            self.changed(name, {**rows, row_id: cells})
 
     @rule(name=st.sampled_from("ab"), data=st.data())
     def delete(self, name: str, data: st.DataObject) -> None:
-        held = self.rows[name]
-        gone = set(data.draw(st.lists(st.sampled_from(sorted(held)), max_size=4))) if held else set()
+        rows = self.rows[name]
+        gone = set(data.draw(st.lists(st.sampled_from(sorted(rows)), max_size=4))) if rows else set()
         if gone:
             self.store[name].delete(ids=sorted(gone))
-            self.changed(name, {i: row for i, row in held.items() if i not in gone})
+            self.changed(name, {i: row for i, row in rows.items() if i not in gone})
 
     @rule(name=st.sampled_from("ab"))
     def undo(self, name: str) -> None:
@@ -123,24 +123,26 @@ class RelatedTables(RuleBasedStateMachine):
 
     @invariant()
     def every_row_leads_where_it_should(self) -> None:
-        for through, (one, other) in RELATIONS.items():
-            self.compare("a", one, "b", other, through)
-            self.compare("b", other, "a", one, through)
+        for through, (source, target) in RELATIONS.items():
+            self.compare("a", source, "b", target, through)
+            self.compare("b", target, "a", source, through)
 
-    def compare(self, name: str, columns: list[str], to: str, others: list[str], through: str) -> None:
+    def compare(
+        self, name: str, columns: list[str], to: str, target_columns: list[str], through: str
+    ) -> None:
         table, counted = self.store[name], sorted(self.rows[name])
-        wanted = {i: self.expected(self.rows[name][i], columns, to, others) for i in counted}
+        expected = {i: self.expected(self.rows[name][i], columns, to, target_columns) for i in counted}
         counts = table.relations.counts(counted, to, through=through)
-        assert counts["count"].to_pylist() == [len(wanted[i]) for i in counted]
+        assert counts["count"].to_pylist() == [len(expected[i]) for i in counted]
         for row_id in counted[:2]:
-            self.compare_row(table, row_id, to, through, wanted[row_id])
+            self.compare_row(table, row_id, to, through, expected[row_id])
         if name == "a":
-            self.compare_check(through, columns, wanted)
+            self.compare_check(through, columns, expected)
 
-    def compare_row(self, table: Table, row_id: int, to: str, through: str, wanted: list[int]) -> None:
+    def compare_row(self, table: Table, row_id: int, to: str, through: str, expected_ids: list[int]) -> None:
         actual = table.relations.rows(row_id, to, through=through)
-        assert actual["_id"].to_pylist() == wanted
-        chosen = [i for i in wanted if (self.rows[to][i]["v"] or 0) > 1]
+        assert actual["_id"].to_pylist() == expected_ids
+        chosen = [i for i in expected_ids if (self.rows[to][i]["v"] or 0) > 1]
         assert (
             table.relations.rows(row_id, to, where=col("v") > 1, through=through)["_id"].to_pylist() == chosen
         )
@@ -151,22 +153,22 @@ class RelatedTables(RuleBasedStateMachine):
         while page.next is not None:
             page = table.relations.page(row_id, to, 2, page.next, through=through)
             paged += page.rows["_id"].to_pylist()
-        assert paged == wanted
+        assert paged == expected_ids
 
-    def compare_check(self, through: str, columns: list[str], wanted: dict[int, list[int]]) -> None:
+    def compare_check(self, through: str, columns: list[str], expected_ids: dict[int, list[int]]) -> None:
         rows = self.rows["a"]
         unset = {i for i in rows if any(rows[i][c] is None for c in columns)}
-        lost = [i for i in sorted(rows) if not wanted[i] and i not in unset]
+        lost = [i for i in sorted(rows) if not expected_ids[i] and i not in unset]
         (checked,) = self.store.relations.check(through)
         assert (checked.rows, checked.unset, checked.dangling) == (len(rows), len(unset), len(lost))
         assert {each.row_id for each in checked.examples} <= set(lost)
         assert bool(checked.examples) == bool(lost)
 
-    def expected(self, row: Row, columns: list[str], to: str, others: list[str]) -> list[int]:
+    def expected(self, row: Row, columns: list[str], to: str, target_columns: list[str]) -> list[int]:
         return [
             i
-            for i, other in sorted(self.rows[to].items())
-            if all(equal(row[c], other[o]) for c, o in zip(columns, others, strict=True))
+            for i, target_row in sorted(self.rows[to].items())
+            if all(equal(row[c], target_row[o]) for c, o in zip(columns, target_columns, strict=True))
         ]
 
     def teardown(self) -> None:

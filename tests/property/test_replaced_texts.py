@@ -26,8 +26,8 @@ def test_replace_ignoring_case_changes_exactly_what_a_filter_shows(
 ) -> None:
     rows = pa.table({"x": [*values, find, find.upper(), find.lower()]})
     x = col("x")
-    shown = x.equals(find, ignore_case=True) if whole else x.contains(find, ignore_case=True)
+    condition = x.equals(find, ignore_case=True) if whole else x.contains(find, ignore_case=True)
     replacement = read_replacement({"find": find, "with": "\N{SNOWMAN}", "case": False, "whole": whole})
     texts = rows.column("x").combine_chunks()
     changed = pc.not_equal(replaced(texts, replacement), texts)
-    assert changed.to_pylist() == mask(bind(shown, rows.schema, "t"), rows).to_pylist()
+    assert changed.to_pylist() == mask(bind(condition, rows.schema, "t"), rows).to_pylist()

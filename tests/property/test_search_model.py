@@ -112,8 +112,8 @@ class Searches(RuleBasedStateMachine):
         rows = self.rows if version is None else self.versions[version]
         where = None if n is None else f"n >= {n}"
         right = [i for i, r in rows.items() if self._meant(what, r) and (n is None or r["n"] >= n)]
-        found = self.table.search(what.text, limit=None, where=where, columns=["n"], as_of=version)
-        hits = list(zip(found["_score"].to_pylist(), found["_id"].to_pylist(), strict=True))
+        matches = self.table.search(what.text, limit=None, where=where, columns=["n"], as_of=version)
+        hits = list(zip(matches["_score"].to_pylist(), matches["_id"].to_pylist(), strict=True))
         assert sorted(i for _, i in hits) == sorted(right), what.text
         assert hits == sorted(hits, key=lambda hit: (-hit[0], hit[1]))
         first = self.table.search(what.text, limit=2, offset=1, where=where, columns=["n"], as_of=version)

@@ -33,11 +33,13 @@ from tests.slow_tests import examples
 RUNS = examples(12)
 IS_SAIL = os.environ.get("LAMELLA_SPARK", "sail") == "sail"
 
-NO_NANOSECONDS = [one for one in query_cases.SCHEMA if one.name != "fine"]
-IN_UTC = [one.with_type(pa.timestamp("us", "UTC")) if one.name == "z" else one for one in NO_NANOSECONDS]
+NO_NANOSECONDS = [field for field in query_cases.SCHEMA if field.name != "fine"]
+IN_UTC = [
+    field.with_type(pa.timestamp("us", "UTC")) if field.name == "z" else field for field in NO_NANOSECONDS
+]
 SCHEMA = pa.schema([("id", pa.int64()), *IN_UTC])
 OTHER = pa.schema([("key", pa.int64()), *query_cases.OTHER])
-STEPS = [one for one in query_cases.STEPS if one not in (query_cases.sample, query_cases.facets)]
+STEPS = [step for step in query_cases.STEPS if step not in (query_cases.sample, query_cases.facets)]
 """Without samples, which differ between engines, and facets, which are refused."""
 
 SAIL_LACKS = ("mode function", "Internal error", "Physical input schema", "panicked")
@@ -63,8 +65,8 @@ def pairs(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 def pair(path: Path, schema: pa.Schema, size: int, choose: random.Random, address: str) -> Pair:
     """Create a pair with a key column, by which the rows are sorted."""
-    key, *others = schema
-    values = rows(pa.schema(others), size, choose)
+    key, *fields = schema
+    values = rows(pa.schema(fields), size, choose)
     pq.write_table(pa.table([pa.array(range(size)), *values.columns], schema=schema), path)
     return Pair(open_dataset(path), open_spark_table(f"{address}/parquet:{path}", [key.name]))
 
@@ -74,18 +76,21 @@ def pair(path: Path, schema: pa.Schema, size: int, choose: random.Random, addres
 def test_queries_have_the_same_answer_on_spark(
     pairs: tuple[Pair, Pair], data: st.DataObject, monkeypatch_module: None
 ) -> None:
-    table, other = pairs
-    here = data.draw(query_cases.questions(table.here.query(), other.here.query()))[-1]
-    there = Query(
-        {name: table.there if source is table.here else other.there for name, source in here.sources.items()},
-        here.pipeline,
+    table, second = pairs
+    own_query = data.draw(query_cases.questions(table.here.query(), second.here.query()))[-1]
+    spark_query = Query(
+        {
+            name: table.there if source is table.here else second.there
+            for name, source in own_query.sources.items()
+        },
+        own_query.pipeline,
     )
     try:
-        expected = here.read()
+        expected = own_query.read()
     except LamellaError:
         assume(False)
     try:
-        actual = there.read()
+        actual = spark_query.read()
     except ServerRefusal as error:
         assert IS_SAIL and any(words in str(error) for words in SAIL_LACKS), str(error)
         assume(False)
@@ -93,11 +98,11 @@ def test_queries_have_the_same_answer_on_spark(
         assert "A table of a Spark server has no order" in str(error), str(error)
         assume(False)
     assert actual.schema.equals(expected.schema)
-    assert there.schema.equals(expected.schema)
-    if not (IS_SAIL and loses_filters(here.pipeline.steps)):
-        assert there.count() == expected.num_rows
-    if IS_SAIL and forgets_order(here.pipeline.steps):
-        assume(not any(isinstance(step, Limit) for step in here.pipeline.steps))  # of other rows then
+    assert spark_query.schema.equals(expected.schema)
+    if not (IS_SAIL and loses_filters(own_query.pipeline.steps)):
+        assert spark_query.count() == expected.num_rows
+    if IS_SAIL and forgets_order(own_query.pipeline.steps):
+        assume(not any(isinstance(step, Limit) for step in own_query.pipeline.steps))  # of other rows then
         comparison = compare_answers(expected, actual, in_order=False)
         assert comparison.is_same, comparison.differences
     else:
@@ -107,9 +112,9 @@ def test_queries_have_the_same_answer_on_spark(
 @pytest.mark.parametrize("following", [(), (Limit(None, 4),), (Group((), (("n", agg.sum("id")),)),)])
 def test_rows_from_some_row_on(pairs: tuple[Pair, Pair], following: tuple[Step, ...]) -> None:
     steps = (Sort((SortKey("k"), SortKey("id", True))), Limit(None, 7), *following)
-    here, there = (one.query().with_steps(steps) for one in (pairs[0].here, pairs[0].there))
-    agree(there.read().to_pylist(), here.read().to_pylist())
-    assert there.count() == here.count()
+    own, on_spark = (source.query().with_steps(steps) for source in (pairs[0].here, pairs[0].there))
+    agree(on_spark.read().to_pylist(), own.read().to_pylist())
+    assert on_spark.count() == own.count()
 
 
 def loses_filters(steps: tuple[Step, ...]) -> bool:
@@ -122,8 +127,8 @@ def forgets_order(steps: tuple[Step, ...]) -> bool:
     and that a constant on one side of an outer join stays constant after it."""
     if any(isinstance(step, Join) and step.how in ("right", "full") for step in steps):
         return True
-    made = [place for place, step in enumerate(steps) if isinstance(step, Group | Pivot | Buckets)]
-    return bool(made) and any(isinstance(step, Unpivot | Unwind) for step in steps[made[0] :])
+    places = [place for place, step in enumerate(steps) if isinstance(step, Group | Pivot | Buckets)]
+    return bool(places) and any(isinstance(step, Unpivot | Unwind) for step in steps[places[0] :])
 
 
 @pytest.fixture(scope="module")

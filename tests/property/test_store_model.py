@@ -164,8 +164,8 @@ class Copies(Versions):
     @rule()
     def turn_to_the_other(self) -> None:
         assert self.other is not None
-        here = Other(self.name, self.history)
-        self.name, self.history, self.other = self.other.name, self.other.history, here
+        former = Other(self.name, self.history)
+        self.name, self.history, self.other = self.other.name, self.other.history, former
         self.table = self.store[self.name]
 
     @precondition(lambda self: self.other)
@@ -179,8 +179,8 @@ class Copies(Versions):
     @rule()
     def rename(self) -> None:
         """Objects of the table stay valid, also in another open store."""
-        taken = {self.name, self.other.name if self.other else ""}
-        new = next(name for name in TABLES if name not in taken)
+        names_in_use = {self.name, self.other.name if self.other else ""}
+        new = next(name for name in TABLES if name not in names_in_use)
         self.store.rename_table(self.name, new)
         self.name = new
         assert self.table.name == new
@@ -189,23 +189,23 @@ class Copies(Versions):
     @rule(fails=st.booleans())
     def delete_of_both(self, fails: bool) -> None:
         assert self.other is not None
-        other, table = self.other.history, self.store[self.other.name]
-        here, there = min(self.now.rows, default=None), max(other.now.rows, default=None)
-        if here is None or there is None:
+        history, table = self.other.history, self.store[self.other.name]
+        own_id, second_id = min(self.now.rows, default=None), max(history.now.rows, default=None)
+        if own_id is None or second_id is None:
             return
         try:
             with self.store.transaction():
-                self.table.delete(ids=[here])
-                table.delete(ids=[there])
-                assert table.num_rows == len(other.now.rows) - 1
+                self.table.delete(ids=[own_id])
+                table.delete(ids=[second_id])
+                assert table.num_rows == len(history.now.rows) - 1
                 if fails:
                     raise Failed
         except Failed:
-            assert table.version == other.version
+            assert table.version == history.version
             return
         self.transactions += 1
-        self.history.changed(self.now.without([here]), together=self.transactions)
-        other.changed(other.now.without([there]), together=self.transactions)
+        self.history.changed(self.now.without([own_id]), together=self.transactions)
+        history.changed(history.now.without([second_id]), together=self.transactions)
 
 
 class Upkeep(Copies):
@@ -279,9 +279,9 @@ class Questions(Upkeep):
 
     @rule(data=st.data())
     def get(self, data: st.DataObject) -> None:
-        wanted = data.draw(st.integers(-1, self.history.given_ids + 1))
-        expected = self.now.read([wanted])[0] if wanted in self.now.rows else None
-        assert self.table.get(wanted) == expected
+        row_id = data.draw(st.integers(-1, self.history.given_ids + 1))
+        expected = self.now.read([row_id])[0] if row_id in self.now.rows else None
+        assert self.table.get(row_id) == expected
 
     @rule(data=st.data())
     def listed(self, data: st.DataObject) -> None:
@@ -299,8 +299,8 @@ class Questions(Upkeep):
             groups.setdefault(as_key(row[key]), []).append(row[value])
         actual = self.table.group_by(key=col(key)).agg(rows=agg.count(), most=agg.max(value)).read()
         assert {as_key(row["key"]): (row["rows"], row["most"]) for row in actual.to_pylist()} == {
-            key: (len(held), max((v for v in held if v is not None), default=None))
-            for key, held in groups.items()
+            key: (len(values), max((v for v in values if v is not None), default=None))
+            for key, values in groups.items()
         }
 
     @rule(size=st.integers(1, 12))

@@ -70,8 +70,8 @@ class Queries:
                 self._values,
             )
         if shape < 0.95:
-            shown = f"typeof({self._column()}), {columns}"
-            return f"SELECT {shown} FROM t WHERE {self._tree(1)} ORDER BY rowid", self._values
+            selection = f"typeof({self._column()}), {columns}"
+            return f"SELECT {selection} FROM t WHERE {self._tree(1)} ORDER BY rowid", self._values
         listed = f"SELECT {self._pick(OTHER)} FROM other"
         return f"SELECT count(*) FROM t WHERE {self._column()} IN ({listed})", self._values
 

@@ -54,7 +54,7 @@ def rows(randomly: random.Random, count: int) -> list[dict[str, Any]]:
 def _row(randomly: random.Random, i: int, count: int) -> dict[str, Any]:
     share = i / count
     at = dt.datetime(2024, 1, 1) + dt.timedelta(hours=i, microseconds=randomly.choice([0, 0, 1, 500_000]))
-    made = {
+    values = {
         "small": randomly.randint(-3, 9),
         "n": randomly.choice([i, i * 10, -i, 2**53 + i, 2**62 + i, -(2**63), 2**63 - 1]),
         "u": randomly.choice([i, 2**53 + i, 2**63 + i, 2**64 - 1 - i]),
@@ -73,7 +73,7 @@ def _row(randomly: random.Random, i: int, count: int) -> dict[str, Any]:
         "tags": randomly.choice([[], [1], [1, None, 2]]),
     }
     nulls = 0.9 if 0.5 < share < 0.6 else 0.1
-    return {name: None if randomly.random() < nulls else value for name, value in made.items()}
+    return {name: None if randomly.random() < nulls else value for name, value in values.items()}
 
 
 def as_sqlite(value: Any) -> Any:

@@ -22,10 +22,10 @@ from tests.slow_tests import examples
 ROWS, GROUP_ROWS = 120, 10
 STATEMENTS = examples(250)
 OTHER_ROWS = SCANS_BEFORE + 4
-Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
+Tables = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 
 
-def _files(folder: Path, randomly: random.Random) -> Made:
+def _files(folder: Path, randomly: random.Random) -> Tables:
     """Two files, of which one lacks a column."""
     data = rows(randomly, ROWS)
     for row in data[80:]:
@@ -42,7 +42,7 @@ def _files(folder: Path, randomly: random.Random) -> Made:
     return connection, list(enumerate(data, 1))
 
 
-def _other_layouts(folder: Path, randomly: random.Random) -> Made:
+def _other_layouts(folder: Path, randomly: random.Random) -> Tables:
     """The same values in other types of Arrow."""
     data = rows(randomly, ROWS)
     table = pa.Table.from_pylist(data, SCHEMA)
@@ -52,7 +52,7 @@ def _other_layouts(folder: Path, randomly: random.Random) -> Made:
     return connect(path), list(enumerate(data, 1))
 
 
-def _table(folder: Path, randomly: random.Random) -> Made:
+def _table(folder: Path, randomly: random.Random) -> Tables:
     """Files of small row groups, with changed cells, new rows and deletions pending over them."""
     with Store.open(folder / "store") as store:
         data = _changed_table(store, randomly)
@@ -89,7 +89,7 @@ def _beside(
 
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("make", [_files, _other_layouts, _table])
-def test_random_statements(make: Callable[[Path, random.Random], Made], tmp_path: Path) -> None:
+def test_random_statements(make: Callable[[Path, random.Random], Tables], tmp_path: Path) -> None:
     randomly = random.Random(20)
     connection, data = make(tmp_path, randomly)
     _beside(connection, data, randomly)
@@ -106,5 +106,5 @@ def test_random_statements(make: Callable[[Path, random.Random], Made], tmp_path
 
 
 def _answer(connection: apsw.Connection, statement: str, values: list[Any]) -> list[str]:
-    found = map(repr, connection.execute(statement, values))
-    return list(found) if "ORDER BY" in statement else sorted(found)
+    actual = map(repr, connection.execute(statement, values))
+    return list(actual) if "ORDER BY" in statement else sorted(actual)

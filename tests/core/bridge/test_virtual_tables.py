@@ -38,7 +38,7 @@ def numbers(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("condition", "read", "rows"),
+    ("condition", "groups_read", "rows"),
     [
         ("n = 30", 1, 1),
         ("n = '30'", 1, 1),
@@ -65,13 +65,13 @@ def numbers(tmp_path: Path) -> Path:
     ],
 )
 def test_only_row_groups_that_may_hold_an_answer_are_read(
-    numbers: Path, condition: str, read: int, rows: int
+    numbers: Path, condition: str, groups_read: int, rows: int
 ) -> None:
     connection = connect(numbers)
     actual = connection.execute(f"SELECT count(*) FROM numbers WHERE {condition}").get
     counted = row_groups(connection)
     connection.close()
-    assert (actual, counted.read, counted.skipped) == (rows, read, 4 - read)
+    assert (actual, counted.read, counted.skipped) == (rows, groups_read, 4 - groups_read)
 
 
 def test_values_are_compared_with_columns_of_other_tables_by_sqlites_rules(numbers: Path) -> None:
@@ -168,11 +168,11 @@ def test_every_type_is_declared_and_mapped(tmp_path: Path) -> None:
     arrays = {name: pa.array([value], kind) for name, (kind, value, _, _) in columns.items()}
     pq.write_table(pa.table(arrays), tmp_path / "kinds.parquet")
     connection = connect(tmp_path / "kinds.parquet")
-    told = {name: kind for _, name, kind, *_ in connection.execute("PRAGMA table_info(kinds)")}
-    assert told == {name: declared for name, (_, _, declared, _) in columns.items()}
+    declarations = {name: kind for _, name, kind, *_ in connection.execute("PRAGMA table_info(kinds)")}
+    assert declarations == {name: declared for name, (_, _, declared, _) in columns.items()}
     actual = _all(connection, "SELECT * FROM kinds")[0]
     assert dict(zip(columns, actual, strict=True)) == {
-        name: shown for name, (_, _, _, shown) in columns.items()
+        name: expected for name, (_, _, _, expected) in columns.items()
     }
     assert _all(connection, "SELECT json_extract(at, '$.city') FROM kinds WHERE price = 9.2") == [("Ås",)]
     connection.close()

@@ -37,7 +37,7 @@ def written(path: Path, rows: pa.Table, **options: Any) -> Path:
 
 
 def times(values: list, path: Path, **more: list) -> Path:
-    columns = {name: pa.array(held, pa.timestamp("us")) for name, held in {"t": values, **more}.items()}
+    columns = {name: pa.array(moments, pa.timestamp("us")) for name, moments in {"t": values, **more}.items()}
     return written(path, pa.table(columns), use_deprecated_int96_timestamps=True)
 
 
@@ -63,9 +63,9 @@ class Reference:
 
     def leaves(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Columns without lists in them, and the fields inside structs, by the names that reach them."""
-        found = list(_leaves("", zip(self.rows.schema.names, self.rows.columns, strict=True)))
-        times = [name for name, _ in found]
-        yield from ((name, column) for name, column in found if times.count(name) == 1)
+        leaves = list(_leaves("", zip(self.rows.schema.names, self.rows.columns, strict=True)))
+        times = [name for name, _ in leaves]
+        yield from ((name, column) for name, column in leaves if times.count(name) == 1)
 
 
 def _leaves(before: str, columns: Any) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -82,17 +82,17 @@ def problems(path: Path, scratch: Path, steps: Sequence[str] = STEPS, thorough: 
     `thorough`: columns are compared with their extremes too, not with a value between them alone.
     """
     dataset = lamella.open_dataset(path)
-    found = Reference(path, _int96_unit(dataset, path), probes=(0, 0.5, 1) if thorough else (0.5,))
-    told = list(_shape(dataset, found))
-    if told:
-        return told
+    reference = Reference(path, _int96_unit(dataset, path), probes=(0, 0.5, 1) if thorough else (0.5,))
+    faults = list(_shape(dataset, reference))
+    if faults:
+        return faults
     checks = {"page": _pages, "filter": _filters, "sort": _sorts, "profile": _profiles, "sql": _sql}
     for step in steps:
         if step == "import":
-            told += [f"import: {one}" for one in _import(path, scratch, found)]
+            faults += [f"import: {fault}" for fault in _import(path, scratch, reference)]
         else:
-            told += [f"{step}: {one}" for one in checks[step](dataset, found)]
-    return told
+            faults += [f"{step}: {fault}" for fault in checks[step](dataset, reference)]
+    return faults
 
 
 def refusals(path: Path, scratch: Path) -> list[str]:
@@ -132,17 +132,17 @@ def _int96_unit(dataset: Dataset, path: Path) -> str | None:
     return "us" if "timestamp[us]" in str(dataset.schema) else "ns"
 
 
-def _shape(dataset: Dataset, found: Reference) -> Iterator[str]:
-    if dataset.num_rows != found.rows.num_rows:
-        yield f"open: {dataset.num_rows} rows instead of {found.rows.num_rows}"
-    if dataset.schema.names != found.rows.schema.names:
-        yield f"open: columns {dataset.schema.names} instead of {found.rows.schema.names}"
-    elif dataset.schema.types != found.rows.schema.types:
-        yield f"open: types {dataset.schema.types} instead of {found.rows.schema.types}"
+def _shape(dataset: Dataset, reference: Reference) -> Iterator[str]:
+    if dataset.num_rows != reference.rows.num_rows:
+        yield f"open: {dataset.num_rows} rows instead of {reference.rows.num_rows}"
+    if dataset.schema.names != reference.rows.schema.names:
+        yield f"open: columns {dataset.schema.names} instead of {reference.rows.schema.names}"
+    elif dataset.schema.types != reference.rows.schema.types:
+        yield f"open: types {dataset.schema.types} instead of {reference.rows.schema.types}"
 
 
-def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    return one.type == other.type and (one.equals(other) or _texts(one) == _texts(other))
+def _alike(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    return left.type == right.type and (left.equals(right) or _texts(left) == _texts(right))
 
 
 def _texts(values: pa.ChunkedArray) -> list[str]:
@@ -154,31 +154,33 @@ def _different(rows: pa.Table, expected: pa.Table) -> Iterator[str]:
     if rows.num_rows != expected.num_rows:
         yield f"{rows.num_rows} rows instead of {expected.num_rows}"
         return
-    for name, column, other in zip(expected.schema.names, rows.columns, expected.columns, strict=True):
-        if not _alike(column, other):
-            yield _first_difference(name, column, other)
+    for name, column, expected_column in zip(
+        expected.schema.names, rows.columns, expected.columns, strict=True
+    ):
+        if not _alike(column, expected_column):
+            yield _first_difference(name, column, expected_column)
 
 
-def _first_difference(name: str, one: pa.ChunkedArray, other: pa.ChunkedArray) -> str:
-    if one.type != other.type:
-        return f"'{name}' is {one.type} instead of {other.type}"
-    pairs = enumerate(zip(_texts(one), _texts(other), strict=True))
+def _first_difference(name: str, left: pa.ChunkedArray, right: pa.ChunkedArray) -> str:
+    if left.type != right.type:
+        return f"'{name}' is {left.type} instead of {right.type}"
+    pairs = enumerate(zip(_texts(left), _texts(right), strict=True))
     at, (ours, theirs) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
     return f"'{name}' in row {at} is {ours[:80]} instead of {theirs[:80]}"
 
 
-def _pages(dataset: Dataset, found: Reference) -> Iterator[str]:
-    snapshot, rows = dataset.snapshot(), found.rows
+def _pages(dataset: Dataset, reference: Reference) -> Iterator[str]:
+    snapshot, rows = dataset.snapshot(), reference.rows
     yield from _different(dataset.read(), rows)
     half = rows.num_rows // 2
     yield from _different(View(snapshot).page(half, 50), rows.slice(half, 50))
     if rows.num_rows:
         columns = snapshot.columns
         (last,) = live_positions(snapshot, np.array([rows.num_rows - 1])).tolist()
-        one = [repr(value) for value in row_at(snapshot, last, columns).values()]
+        actual = [repr(value) for value in row_at(snapshot, last, columns).values()]
         expected = [repr(python_value(column[rows.num_rows - 1])) for column in rows.columns]
-        if one != expected:
-            yield f"the last row is {one} instead of {expected}"
+        if actual != expected:
+            yield f"the last row is {actual} instead of {expected}"
 
 
 def _keys(column: pa.ChunkedArray) -> list[Any] | None:
@@ -235,29 +237,29 @@ def _conditions(
             yield Predicate(name, "in", (value,)), [i for i in everything if keys[i] == key]
 
 
-def _filters(dataset: Dataset, found: Reference) -> Iterator[str]:
+def _filters(dataset: Dataset, reference: Reference) -> Iterator[str]:
     snapshot = dataset.snapshot()
-    for name, column in found.leaves():
+    for name, column in reference.leaves():
         if kind_of(column.type) is Kind.OTHER and not is_.is_struct(column.type):
             continue
-        for where, expected in _conditions(name, column, _keys(column), found.probes):
+        for where, expected in _conditions(name, column, _keys(column), reference.probes):
             by_mask = find_rows(snapshot, where, method=Method.MASKS).tolist()
             by_engine = find_rows(snapshot, where, method=Method.DUCKDB).tolist()
             for engine, met in (("masks", by_mask), ("DuckDB", by_engine)):
                 if met != expected:
-                    told = f"{met[:9]}… ({len(met)}) by {engine}"
-                    yield f"{where} is met by {told}, not by {expected[:9]}… ({len(expected)})"
+                    answer = f"{met[:9]}… ({len(met)}) by {engine}"
+                    yield f"{where} is met by {answer}, not by {expected[:9]}… ({len(expected)})"
 
 
-def _sorts(dataset: Dataset, found: Reference) -> Iterator[str]:
-    for name, column in found.leaves():
+def _sorts(dataset: Dataset, reference: Reference) -> Iterator[str]:
+    for name, column in reference.leaves():
         keys = _keys(column)
         if keys is None:
             continue
-        there = [i for i, key in enumerate(keys) if key is not None]
+        present = [i for i, key in enumerate(keys) if key is not None]
         nulls = [i for i, key in enumerate(keys) if key is None]
         for descending in (False, True):
-            order = sorted(there, key=lambda i: keys[i], reverse=descending) + nulls
+            order = sorted(present, key=lambda i: keys[i], reverse=descending) + nulls
             view = View(dataset.snapshot(), ScanQuery(sort=(SortKey(name, descending),)))
             placed = view.positions(0, view.num_rows).tolist()
             if placed != order:
@@ -265,39 +267,39 @@ def _sorts(dataset: Dataset, found: Reference) -> Iterator[str]:
                 yield f"by '{name}'{down}: {placed[:9]}…, not {order[:9]}…"
 
 
-def _profiles(dataset: Dataset, found: Reference) -> Iterator[str]:
-    for name, column in found.leaves():
-        keys, told = _keys(column), dataset.profile(name)
-        counts = (told.rows, told.nulls)
+def _profiles(dataset: Dataset, reference: Reference) -> Iterator[str]:
+    for name, column in reference.leaves():
+        keys, profile = _keys(column), dataset.profile(name)
+        counts = (profile.rows, profile.nulls)
         if counts != (len(column), column.null_count):
             yield f"'{name}' has (rows, nulls) {counts} instead of {(len(column), column.null_count)}"
         if keys is None:
             continue
-        held = [key for key in keys if key is not None]
-        if told.distinct != len(set(held)):
-            yield f"'{name}' has {told.distinct} distinct values instead of {len(set(held))}"
+        present = [key for key in keys if key is not None]
+        if profile.distinct != len(set(present)):
+            yield f"'{name}' has {profile.distinct} distinct values instead of {len(set(present))}"
         if kind_of(column.type) is Kind.FLOAT:
-            held = [key for key in held if not key[0]]
+            present = [key for key in present if not key[0]]
         for end, place in (("min", min), ("max", max)):
             expected = None
-            if held:
-                expected = python_value(column[keys.index(place(held))])
-            if repr(getattr(told, end)) != repr(expected) and getattr(told, end) != expected:
-                yield f"'{name}' has {end} {getattr(told, end)!r} instead of {expected!r}"
+            if present:
+                expected = python_value(column[keys.index(place(present))])
+            if repr(getattr(profile, end)) != repr(expected) and getattr(profile, end) != expected:
+                yield f"'{name}' has {end} {getattr(profile, end)!r} instead of {expected!r}"
 
 
-def _sql(dataset: Dataset, found: Reference) -> Iterator[str]:
+def _sql(dataset: Dataset, reference: Reference) -> Iterator[str]:
     try:
         rows = lamella.sql("select * from t", {"t": dataset})
     except LamellaError as error:
         if "has no name for its column" in str(error):
             return
         raise
-    if rows.num_rows != found.rows.num_rows:
-        yield f"select * gives {rows.num_rows} rows instead of {found.rows.num_rows}"
+    if rows.num_rows != reference.rows.num_rows:
+        yield f"select * gives {rows.num_rows} rows instead of {reference.rows.num_rows}"
         return
     for (name, column), answer in zip(
-        zip(found.rows.schema.names, found.rows.columns, strict=True), rows.columns, strict=True
+        zip(reference.rows.schema.names, reference.rows.columns, strict=True), rows.columns, strict=True
     ):
         if not _alike(answer, column):
             yield _first_difference(name, answer, column)
@@ -307,14 +309,14 @@ def _sql(dataset: Dataset, found: Reference) -> Iterator[str]:
             yield f"'{name}' is counted as {counted}"
 
 
-def _import(path: Path, scratch: Path, found: Reference) -> Iterator[str]:
+def _import(path: Path, scratch: Path, reference: Reference) -> Iterator[str]:
     with Store.open(scratch / "imported") as store:
         table = import_file(path, store, "t")
-        names = table_columns(found.rows.schema.names)
+        names = table_columns(reference.rows.schema.names)
         rows = table.read(columns=names)
-        for name, column in zip(names, found.rows.columns, strict=True):
+        for name, column in zip(names, reference.rows.columns, strict=True):
             if _texts(rows.column(name)) != _texts(column):
                 yield f"'{name}' changed"
-        if table.num_rows != found.rows.num_rows:
-            yield f"{table.num_rows} rows instead of {found.rows.num_rows}"
+        if table.num_rows != reference.rows.num_rows:
+            yield f"{table.num_rows} rows instead of {reference.rows.num_rows}"
         store.drop_table("t")

@@ -53,12 +53,12 @@ class _Reader:
         self._content, self._at = content, 0
 
     def struct(self) -> Struct:
-        found: Struct = {}
+        fields: Struct = {}
         number = 0
         while (head := self._byte()) != 0:
             number = number + (head >> 4) if head >> 4 else self._integer()
-            found[number] = self._value(head & 15)
-        return found
+            fields[number] = self._value(head & 15)
+        return fields
 
     def _value(self, kind: int) -> Value:
         if kind in (_TRUE, _FALSE):
@@ -88,15 +88,15 @@ class _Reader:
         return self._content[self._at - count : self._at]
 
     def _unsigned(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while (byte := self._byte()) & 128:
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             shift += 7
-        return found | byte << shift
+        return number | byte << shift
 
     def _integer(self) -> int:
-        found = self._unsigned()
-        return found >> 1 ^ -(found & 1)
+        number = self._unsigned()
+        return number >> 1 ^ -(number & 1)
 
 
 def _struct(fields: Struct) -> bytes:

@@ -177,7 +177,7 @@ def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "guesses"),
+    ("wrong_name", "guesses"),
     [
         ("flihgts.parquet", ["flights.parquet"]),
         ("flights.csv", ["flights.parquet"]),
@@ -186,11 +186,11 @@ def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
         ("notes.csv.gz", ["notes.txt"]),
     ],
 )
-def test_only_files_with_a_name_alike_are_meant(tmp_path: Path, asked: str, guesses: list[str]) -> None:
+def test_only_files_with_a_name_alike_are_meant(tmp_path: Path, wrong_name: str, guesses: list[str]) -> None:
     for name in ("flights.parquet", "weather.parquet", "airports.parquet", "notes.txt", "a.csv"):
         (tmp_path / name).touch()
     with pytest.raises(FileProblem, match="is not there") as raised:
-        open_dataset(tmp_path / asked)
+        open_dataset(tmp_path / wrong_name)
     fix = "Did you mean " + " or ".join(f"'{tmp_path / name}'" for name in guesses) + "?"
     assert raised.value.fix == (fix if guesses else "Check the path")
 

@@ -75,9 +75,9 @@ def test_a_large_one_is_read_through_the_cache(
     (tmp_path / "a").write_bytes(WAYS[way](text.encode()))
     dataset = opened(tmp_path / "a")
     assert not dataset.snapshot().complete
-    seen: list[float | None] = []
-    dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
-    assert dataset.num_rows == ROWS and seen[-1] is not None and seen[-1] > 0.9
+    fractions: list[float | None] = []
+    dataset.fill(Job(lambda progress: fractions.append(progress.fraction)))
+    assert dataset.num_rows == ROWS and fractions[-1] is not None and fractions[-1] > 0.9
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -155,7 +155,7 @@ def test_a_file_made_to_fill_the_disk_is_refused(
     with pytest.raises(FileProblem, match=r"more than 100 times as large.*decompress it yourself"):
         opened(tmp_path / "a.csv").fill(Job())
     with pytest.raises(FileProblem, match="more than 100 times"):
-        list(opened(tmp_path / "a.csv").rows_once(Job(), lambda rows, done: None))
+        list(opened(tmp_path / "a.csv").rows_once(Job(), lambda rows, position: None))
 
 
 def test_a_cache_leaves_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -264,18 +264,18 @@ def test_what_python_writes_is_read_back(
     assert back.column_names == names
     assert back.num_rows == len(rows)
     for given_row, read_row in zip(rows, back.to_pylist(), strict=True):
-        for value, read in zip(given_row, read_row.values(), strict=True):
-            assert _same(value, read), (value, read)
+        for value, actual in zip(given_row, read_row.values(), strict=True):
+            assert _same(value, actual), (value, actual)
 
 
-def _same(value: Any, read: Any) -> bool:
+def _same(value: Any, actual: Any) -> bool:
     text = "" if value is None else str(value)
-    if read is None:
+    if actual is None:
         return text.strip() in NULL_MARKERS
-    if isinstance(read, str):
-        return read == text
+    if isinstance(actual, str):
+        return actual == text
     if isinstance(value, str):
-        if isinstance(read, bool):
-            return str(read).casefold() == text.strip().casefold()
-        return str(read) == text.strip() or float(read) == float(text)
-    return bool(read == value)
+        if isinstance(actual, bool):
+            return str(actual).casefold() == text.strip().casefold()
+        return str(actual) == text.strip() or float(actual) == float(text)
+    return bool(actual == value)

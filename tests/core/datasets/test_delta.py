@@ -115,17 +115,19 @@ PARTITIONS: list[tuple[pa.DataType, Any, Any]] = [
 
 
 @pytest.mark.slow(except_every=4)
-@pytest.mark.parametrize(("kind", "one", "other"), PARTITIONS, ids=[str(kind) for kind, *_ in PARTITIONS])
-def test_partition_columns_have_the_type_of_the_log(kind, one, other, tmp_path: Path) -> None:
-    rows = pa.table({"k": pa.array([one, other, None], kind), "n": [1, 2, 3]})
+@pytest.mark.parametrize(
+    ("kind", "first_key", "second_key"), PARTITIONS, ids=[str(kind) for kind, *_ in PARTITIONS]
+)
+def test_partition_columns_have_the_type_of_the_log(kind, first_key, second_key, tmp_path: Path) -> None:
+    rows = pa.table({"k": pa.array([first_key, second_key, None], kind), "n": [1, 2, 3]})
     write_deltalake(tmp_path / "t", rows, partition_by=["k"])
     dataset = opened(tmp_path / "t")
     assert dataset.schema.field("k").type == kind
     assert dataset.read(sort=["n"]).to_pylist() == rows.to_pylist()
-    assert dataset.read(where=col("k") == one)["n"].to_pylist() == [1]
+    assert dataset.read(where=col("k") == first_key)["n"].to_pylist() == [1]
     assert dataset.read(where=col("k").is_null())["n"].to_pylist() == [3]
     groups = dataset.query().group_by("k").agg(total=agg.sum("n")).read().to_pylist()
-    assert {(group["k"], group["total"]) for group in groups} == {(one, 1), (other, 2), (None, 3)}
+    assert {(group["k"], group["total"]) for group in groups} == {(first_key, 1), (second_key, 2), (None, 3)}
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
@@ -361,9 +363,9 @@ def test_a_clone_of_files_elsewhere_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_clone_of_files_on_this_machine_is_read(tmp_path: Path) -> None:
-    other = tmp_path / "the other"
-    action = add(other, "a.parquet", numbers(1))
-    action["add"]["path"] = (other / "a.parquet").as_uri()
+    elsewhere = tmp_path / "the other"
+    action = add(elsewhere, "a.parquet", numbers(1))
+    action["add"]["path"] = (elsewhere / "a.parquet").as_uri()
     assert opened(table(tmp_path / "t", LONG, [action])).read() == numbers(1)
 
 

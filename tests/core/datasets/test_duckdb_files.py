@@ -99,9 +99,9 @@ def test_a_large_table_is_read_through_the_cache(tmp_path: Path) -> None:
     )
     dataset = opened(path)
     assert not dataset.snapshot().complete and 0 < dataset.num_rows < 500_000
-    seen: list[float | None] = []
-    dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
-    assert seen[-1] == 1.0 and dataset.count() == 500_000
+    fractions: list[float | None] = []
+    dataset.fill(Job(lambda progress: fractions.append(progress.fraction)))
+    assert fractions[-1] == 1.0 and dataset.count() == 500_000
     assert opened(path).snapshot().complete
 
 
@@ -119,10 +119,10 @@ def test_a_view_that_reads_other_files_is_refused(tmp_path: Path) -> None:
 def held_by_another_program(path: Path) -> Iterator[None]:
     code = f"import duckdb, sys; c = duckdb.connect({str(path)!r}); print('ready', flush=True); input()"
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as other:
-        assert other.stdout is not None and other.stdout.readline()
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None and process.stdout.readline()
         yield
-        other.communicate(b"\n")
+        process.communicate(b"\n")
 
 
 def test_a_locked_database_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -244,11 +244,11 @@ def test_a_large_sheet_is_cached_with_its_notes(tmp_path: Path, monkeypatch: pyt
     assert not dataset.snapshot().complete and dataset.schema.types == [pa.int64(), pa.int64()]
     dataset.fill(Job())
     monkeypatch.setattr(excel.SheetFile, "blocks", None)
-    for one in (dataset, opened(path)):
-        assert one.snapshot().complete and one.num_rows == 3001
-        assert one.read()["m"].to_pylist() == [*map(str, range(3000)), "x"]
-        assert "1 cell holds an error" in note(one, "n") and "3,000 numbers and 1 text" in note(one, "m")
-        assert one.remarks == ("1 row above the table is left out: Title",)
+    for sheet in (dataset, opened(path)):
+        assert sheet.snapshot().complete and sheet.num_rows == 3001
+        assert sheet.read()["m"].to_pylist() == [*map(str, range(3000)), "x"]
+        assert "1 cell holds an error" in note(sheet, "n") and "3,000 numbers and 1 text" in note(sheet, "m")
+        assert sheet.remarks == ("1 row above the table is left out: Title",)
 
 
 def test_a_large_sheet_is_imported_once_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

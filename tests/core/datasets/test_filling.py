@@ -53,13 +53,13 @@ def test_first_rows_are_there_before_the_file_is_read(tmp_path: Path) -> None:
 
 def test_filled_it_has_every_row_in_order(tmp_path: Path) -> None:
     dataset = opened(numbered(tmp_path / "x.csv"))
-    seen: list[float | None] = []
-    dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
+    fractions: list[float | None] = []
+    dataset.fill(Job(lambda progress: fractions.append(progress.fraction)))
     assert dataset.snapshot().complete
     assert len(dataset.snapshot().segments) > 4
     assert dataset.read(["n"])["n"].to_pylist() == list(range(ROWS))
-    assert seen[-1] == 1.0
-    assert seen == sorted(seen, key=lambda part: part or 0)
+    assert fractions[-1] == 1.0
+    assert fractions == sorted(fractions, key=lambda part: part or 0)
 
 
 def test_rows_grow_and_never_shrink_while_it_fills(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_rows_grow_and_never_shrink_while_it_fills(tmp_path: Path) -> None:
     counts: list[int] = [dataset.num_rows]
 
     class Watch(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        def report(self, position: int, total: int | None = None, text: str = "") -> None:
             counts.append(dataset.num_rows)
 
     dataset.fill(Watch())
@@ -116,7 +116,7 @@ def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
 
 @pytest.mark.slow(after=3)
 @pytest.mark.parametrize(
-    ("first", "rest", "kind"),
+    ("first", "later", "kind"),
     [
         ("NA", "1", pa.int64()),
         ("NA", "2013-01-31", pa.date32()),
@@ -130,10 +130,10 @@ def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
     ],
 )
 def test_types_do_not_depend_on_where_a_block_ends(
-    tmp_path: Path, first: str, rest: str, kind: pa.DataType
+    tmp_path: Path, first: str, later: str, kind: pa.DataType
 ) -> None:
-    (tmp_path / "small.csv").write_text(f"v,x\n{first},0\n{rest},0\n")
-    (tmp_path / "x.csv").write_text("v,x\n" + f"{first},0\n" * ROWS + f"{rest},0\n")
+    (tmp_path / "small.csv").write_text(f"v,x\n{first},0\n{later},0\n")
+    (tmp_path / "x.csv").write_text("v,x\n" + f"{first},0\n" * ROWS + f"{later},0\n")
     small, large = opened(tmp_path / "small.csv"), opened(tmp_path / "x.csv")
     large.fill(Job())
     assert small.schema.field("v").type == large.schema.field("v").type == kind
@@ -176,7 +176,7 @@ def test_a_reading_without_rows_and_without_a_wider_schema_is_an_error(tmp_path:
     with pytest.raises(RowsMissing, match="nor anything wider"):
         dataset.fill(Job())
     with pytest.raises(RowsMissing, match="nor anything wider"):
-        list(dataset.rows_once(Job(), lambda rows, done: None))
+        list(dataset.rows_once(Job(), lambda rows, position: None))
 
 
 def test_a_column_without_values_at_first_gets_its_type_later(tmp_path: Path) -> None:
@@ -223,10 +223,10 @@ def test_cancelled_it_keeps_what_was_read_and_can_go_on(tmp_path: Path) -> None:
     first = dataset.num_rows
 
     class Impatient(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
-            if done > 400_000:
+        def report(self, position: int, total: int | None = None, text: str = "") -> None:
+            if position > 400_000:
                 self.cancel()
-            super().report(done, total, text)
+            super().report(position, total, text)
 
     with pytest.raises(Cancelled):
         dataset.fill(Impatient())
@@ -304,11 +304,11 @@ def test_a_cache_whose_file_changed_is_swept(tmp_path: Path) -> None:
 
 def test_what_somebody_has_open_is_never_swept(tmp_path: Path) -> None:
     path = numbered(tmp_path / "x.csv")
-    held = opened(path)
-    held.fill(Job())
+    second = opened(path)
+    second.fill(Job())
     path.unlink()
     sweep(tmp_path / "cache", 0)
-    assert held.read(["n"]).num_rows == ROWS
+    assert second.read(["n"]).num_rows == ROWS
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few users make links")

@@ -52,8 +52,8 @@ def test_int96_far_away_is_the_same_date_everywhere(tmp_path: Path) -> None:
     page, in_order, by_sql, imported = everywhere(path)
     assert page == by_sql == imported == FAR
     assert in_order == [FAR[2], FAR[3], FAR[0], None]
-    told = dataset.profile("t")
-    assert (told.min, told.max, told.nulls) == (FAR[2], FAR[0], 1)
+    profile = dataset.profile("t")
+    assert (profile.min, profile.max, profile.nulls) == (FAR[2], FAR[0], 1)
     assert dataset.count(col("t") > dt.datetime(9000, 1, 1)) == 1
     assert View(dataset.snapshot(), ScanQuery(where=col("t") == FAR[0])).num_rows == 1
     assert problems(path, tmp_path) == []
@@ -229,8 +229,8 @@ def test_int96_of_no_time_of_day_is_the_same_in_every_reader(tmp_path: Path, val
     """Arrow and DuckDB differ on nanoseconds from 2^63 on, and on day 0."""
     path = with_int96(tmp_path / "t.parquet", [value, (0, 2_451_545)], n=[1, 2])
     dataset = open_dataset(path)
-    read = dataset.read()["t"]
-    counts = read.cast(pa.int64())
+    values = dataset.read()["t"]
+    counts = values.cast(pa.int64())
     assert lamella.sql("select t from f", {"f": dataset})["t"].cast(pa.int64()).equals(counts)
     in_order = View(dataset.snapshot(), ScanQuery(sort=(SortKey("t"),))).page(0, 2)["t"].cast(pa.int64())
     assert in_order.to_pylist() == sorted(counts.to_pylist())

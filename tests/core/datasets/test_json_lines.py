@@ -158,18 +158,18 @@ def test_what_python_writes_is_read_back(
 ) -> None:
     path = tmp_path_factory.mktemp("json") / "x.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for row, read in zip(rows, open_dataset(path).read().to_pylist(), strict=True):
-        assert set(row) <= set(read)
-        assert all(_same(row.get(name), value) for name, value in read.items()), (row, read)
+    for row, actual in zip(rows, open_dataset(path).read().to_pylist(), strict=True):
+        assert set(row) <= set(actual)
+        assert all(_same(row.get(name), value) for name, value in actual.items()), (row, actual)
 
 
-def _same(value: Any, read: Any) -> bool:
-    if isinstance(read, str):
-        return value == read or (not isinstance(value, str) and json.loads(read) == value)
-    if isinstance(read, list):
-        return isinstance(value, list) and len(value) == len(read) and all(map(_same, value, read))
-    if isinstance(read, dict):
-        return isinstance(value, dict) and all(_same(value.get(name), item) for name, item in read.items())
-    if isinstance(read, dt.date):
-        return str(read) == value or read.isoformat() == value
-    return bool(value == read)
+def _same(value: Any, actual: Any) -> bool:
+    if isinstance(actual, str):
+        return value == actual or (not isinstance(value, str) and json.loads(actual) == value)
+    if isinstance(actual, list):
+        return isinstance(value, list) and len(value) == len(actual) and all(map(_same, value, actual))
+    if isinstance(actual, dict):
+        return isinstance(value, dict) and all(_same(value.get(name), item) for name, item in actual.items())
+    if isinstance(actual, dt.date):
+        return str(actual) == value or actual.isoformat() == value
+    return bool(value == actual)

@@ -90,10 +90,10 @@ def test_files_without_page_checksums_have_nothing_to_verify(tmp_path: Path) -> 
 
 def test_a_small_file_is_refused_when_it_is_opened(damaged: Path) -> None:
     expected = "the checksum of a page differs.*without verifying checksums"
-    with pytest.raises(DamagedFile, match=expected) as told:
+    with pytest.raises(DamagedFile, match=expected) as refusal:
         open_dataset(damaged)
-    assert told.value.readable_anyway
-    assert told.value.path == damaged
+    assert refusal.value.readable_anyway
+    assert refusal.value.path == damaged
 
 
 def test_a_damaged_file_can_be_looked_at_anyway(damaged: Path) -> None:
@@ -131,13 +131,13 @@ def test_what_the_engine_read_is_withdrawn(
     damaged: Path, as_if_large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_checks, "DELAY_SECONDS", 3600)  # not before it is settled
-    dataset, told = open_dataset(damaged), []
-    end = checks.listen(told.append)
+    dataset, paths = open_dataset(damaged), []
+    end = checks.listen(paths.append)
     groups = dataset.group_by("k").agg(c=agg.count(), t=agg.sum("n"))  # type: ignore[attr-defined]
     groups.read()
     checks.settle()
     end()
-    assert told == [damaged]
+    assert paths == [damaged]
     rows = partial(sql, "from t", {"t": dataset})
     questions = (groups.read, partial(dataset.count, "n > 5"), rows, dataset.read)
     for ask in questions:

@@ -61,7 +61,7 @@ def test_the_file_of_a_german_bank_opens_as_what_it_is(tmp_path: Path, encoding:
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "read"),
+    ("values", "kind", "expected"),
     [
         (["1.234,56", "0,5"], "double", [1234.56, 0.5]),
         (["1,234.56", "12"], "double", [1234.56, 12.0]),
@@ -97,9 +97,9 @@ def test_the_file_of_a_german_bank_opens_as_what_it_is(tmp_path: Path, encoding:
     ],
 )  # fmt: skip
 def test_values_are_read_where_nothing_is_lost(
-    tmp_path: Path, values: list[str], kind: str, read: list[Any]
+    tmp_path: Path, values: list[str], kind: str, expected: list[Any]
 ) -> None:
-    assert column(tmp_path / "x.csv", *values)[:2] == (kind, read)
+    assert column(tmp_path / "x.csv", *values)[:2] == (kind, expected)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_values_are_read_where_nothing_is_lost(
     ],
 )
 def test_what_is_in_doubt_is_said(tmp_path: Path, values: list[str], kind: str, note: str) -> None:
-    found, _, said = column(tmp_path / "x.csv", *values)
-    assert (found, said[: len(note)]) == (kind, note)
+    actual, _, said = column(tmp_path / "x.csv", *values)
+    assert (actual, said[: len(note)]) == (kind, note)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
 
 
 @pytest.mark.parametrize(
-    ("options", "values", "read"),
+    ("options", "values", "expected"),
     [
         ({"decimal": ","}, ["1.234", "5"], [1234, 5]),
         ({"decimal": ","}, ["1.5", "5"], ["1.5", "5"]),
@@ -232,9 +232,9 @@ def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
     ],
 )  # fmt: skip
 def test_an_option_decides(
-    tmp_path: Path, options: dict[str, Any], values: list[str], read: list[Any]
+    tmp_path: Path, options: dict[str, Any], values: list[str], expected: list[Any]
 ) -> None:
-    assert column(tmp_path / "x.csv", *values, **options)[1] == read
+    assert column(tmp_path / "x.csv", *values, **options)[1] == expected
 
 
 @pytest.mark.slow(after=1)
@@ -509,8 +509,8 @@ def test_times_follow_months_by_name_and_types_are_chosen(tmp_path: Path) -> Non
     kind, values, _ = column(tmp_path / "a.csv", "Jan 1 2000 1:30 PM", "Jan 2, 2000, 00:00:01.5")
     assert kind == "timestamp[us]"
     assert values == [dt.datetime(2000, 1, 1, 13, 30), dt.datetime(2000, 1, 2, 0, 0, 1, 500_000)]
-    kept = column(tmp_path / "b.csv", "Jan 1 2000", "Feb 1 2000", text_columns=["a"])
-    assert kept[0] == "string"
+    answer = column(tmp_path / "b.csv", "Jan 1 2000", "Feb 1 2000", text_columns=["a"])
+    assert answer[0] == "string"
     forced = column(tmp_path / "c.csv", "Jan 1 2000", "later", "2000-02-01", types={"a": "date"})
     assert forced[:2] == ("date32[day]", [dt.date(2000, 1, 1), None, dt.date(2000, 2, 1)])
 
@@ -521,9 +521,9 @@ def test_a_file_with_months_by_name_is_imported_as_it_is_opened_in_place(tmp_pat
         "name,day\n" + "".join(f"car {n},Jan {n % 28 + 1} {1970 + n % 50}\n" for n in range(3000))
     )
     with Store.open(tmp_path / "s") as store:
-        made = import_file(path, store)
-        assert made.read(["name", "day"]).equals(open_dataset(path).read(["name", "day"]))
-        assert made.schema.field("day").type == pa.date32()
+        table = import_file(path, store)
+        assert table.read(["name", "day"]).equals(open_dataset(path).read(["name", "day"]))
+        assert table.schema.field("day").type == pa.date32()
     with path.open("a") as file:
         file.write("car 3000,at last\n")  # far behind the first values
     assert open_dataset(path, cache_dir=tmp_path / "cache").schema.field("day").type == pa.string()

@@ -98,9 +98,9 @@ def test_large_files_are_read_through_one_cache(folder: Path, monkeypatch: pytes
         (folder / f"{file}.csv").write_text("n,s\n" + "".join(f"{n},s{file}\n" for n in range(50_000)) + last)
     dataset = opened(folder)
     assert not dataset.snapshot().complete and dataset.schema.field("n").type == pa.int64()
-    seen: list[float | None] = []
-    dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
-    assert seen[-1] == 1.0
+    fractions: list[float | None] = []
+    dataset.fill(Job(lambda progress: fractions.append(progress.fraction)))
+    assert fractions[-1] == 1.0
     numbers = dataset.read(["n"])["n"].to_pylist()
     assert numbers == [str(n) for _ in range(3) for n in range(50_000)] + ["many"]
     assert opened(folder).snapshot().complete

@@ -47,9 +47,9 @@ def test_open_dataset_takes_the_address(spark_address: str, path: Path) -> None:
 
 
 def test_names_with_dots_backticks_and_of_two_cases(table: SparkTable) -> None:
-    read = table.read(columns=["we`ird", "a.b", "N", "n"], where=col("a.b").not_null(), sort=["-N"])
-    assert read["we`ird"].to_pylist() == [None, "y", "x"]
-    assert read["N"].to_pylist() == [10, 8, 7]
+    rows_read = table.read(columns=["we`ird", "a.b", "N", "n"], where=col("a.b").not_null(), sort=["-N"])
+    assert rows_read["we`ird"].to_pylist() == [None, "y", "x"]
+    assert rows_read["N"].to_pylist() == [10, 8, 7]
 
 
 def test_nested_columns_by_their_paths(table: SparkTable) -> None:
@@ -61,10 +61,10 @@ def test_nested_columns_by_their_paths(table: SparkTable) -> None:
 
 def test_a_type_that_only_the_server_knows_is_text_and_noted(table: SparkTable) -> None:
     rows = table.server.schema("SELECT INTERVAL '1' DAY AS waits, 1 AS waits, 1 AS n")
-    other = SparkTable(table.server, table.table, rows)
-    assert other.schema.names == ["waits", "waits#2", "n"], "two columns of one name get a number"
-    assert other.schema.field("waits").type == pa.string()
-    assert "shown as text" in other.snapshot().columns[0].note
+    renamed_table = SparkTable(table.server, table.table, rows)
+    assert renamed_table.schema.names == ["waits", "waits#2", "n"], "two columns of one name get a number"
+    assert renamed_table.schema.field("waits").type == pa.string()
+    assert "shown as text" in renamed_table.snapshot().columns[0].note
 
 
 def test_the_order_is_that_of_the_key(table: SparkTable) -> None:
@@ -95,14 +95,14 @@ def test_sample_draws_the_same_rows_each_time(table: SparkTable) -> None:
 
 
 def test_joined_with_a_table_of_the_same_server(table: SparkTable, spark_address: str, path: Path) -> None:
-    other = open_spark_table(f"{spark_address}/parquet:{path}")
-    joined = table.query().join(other, on="id", how="left", suffix="_2")
+    joined_table = open_spark_table(f"{spark_address}/parquet:{path}")
+    joined = table.query().join(joined_table, on="id", how="left", suffix="_2")
     assert joined.read()["N_2"].to_pylist() == [8, 9, 7, 10]
 
 
 def test_a_local_file_is_refused_and_never_uploaded(table: SparkTable, path: Path) -> None:
-    here = open_dataset(path)
-    for query in (table.query().join(here, on="id"), here.query().join(table, on="id")):
+    local_file = open_dataset(path)
+    for query in (table.query().join(local_file, on="id"), local_file.query().join(table, on="id")):
         with pytest.raises(BadQuery, match="nothing is uploaded"):
             query.read()
         with pytest.raises(BadQuery, match="nothing is uploaded"):
@@ -199,11 +199,11 @@ def test_a_table_that_was_made_anew_never_shows_a_column_under_the_name_of_anoth
     table = open_spark_table(f"{spark_address}/parquet:{path}")
     pq.write_table(pa.table({"c": [0], "b": [20], "a": [10]}), path)
     assert table.read().to_pylist() == [{"a": 10, "b": 20}]
-    for other, why in [
+    for columns, why in [
         ({"c": [1], "b": [2]}, "no column 'a' any more"),
         ({"a": ["x"], "b": [2]}, "'a' was int64, and is string"),
     ]:
-        pq.write_table(pa.table(other), path)
+        pq.write_table(pa.table(columns), path)
         for ask in (table.read, lambda: table.count(col("a") > 0)):
             with pytest.raises(FileProblem, match=f"has other columns .* {why}"):
                 ask()

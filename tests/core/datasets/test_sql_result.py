@@ -23,8 +23,13 @@ LONG = "select range as n, 'v' || range % 7 as s from range(1000000)"
 def test_result_is_a_dataset():
     result = run_to_result("select * from t where n > 1", SOURCES)
     assert result.read(sort=["-n"]).to_pylist() == [{"n": 3, "city": None}, {"n": 2, "city": "Rome"}]
-    (read,) = result.reads
-    assert (read.name, read.columns, read.num_columns, read.num_rows) == ("t", 2, 2, 3)
+    (table_read,) = result.reads
+    assert (table_read.name, table_read.columns, table_read.num_columns, table_read.num_rows) == (
+        "t",
+        2,
+        2,
+        3,
+    )
 
 
 def test_names_that_stand_twice_are_told_apart():
@@ -98,19 +103,19 @@ def test_stopped_before_the_first_row_it_is_none():
 
 
 def test_failing_while_rows_come_in_says_that_it_is_not_all(little_memory):
-    shown: list[SqlResult] = []
+    results: list[SqlResult] = []
     text = "select case when range > 900000 then error('no more') else range::varchar end from range(1000000)"
     with pytest.raises(LamellaError, match="no more"):
-        run_to_result(text, SOURCES, started=shown.append)
-    assert shown[0].snapshot().complete and "The statement failed after" in shown[0].remarks[0]
+        run_to_result(text, SOURCES, started=results.append)
+    assert results[0].snapshot().complete and "The statement failed after" in results[0].remarks[0]
 
 
 def test_closed_it_takes_no_more_rows():
     job = Job()
-    shown: list[SqlResult] = []
+    results: list[SqlResult] = []
 
     def begin(result: SqlResult) -> None:
-        shown.append(result)
+        results.append(result)
         result.close()
 
     result = run_to_result("select * from range(1000000000)", SOURCES, job=job, started=begin)

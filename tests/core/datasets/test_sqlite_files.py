@@ -129,7 +129,7 @@ COLUMNS = {
 def test_a_column_has_the_least_type_that_keeps_every_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, block: int
 ) -> None:
-    declared, values, kind, shown = COLUMNS[case]
+    declared, values, kind, expected = COLUMNS[case]
     monkeypatch.setattr(sqlite_file, "FIRST_ROWS", block)
     monkeypatch.setattr(sqlite_file, "ROWS_A_BLOCK", block)
     monkeypatch.setattr(sqlite_file, "FEWEST_FETCHED", 1)
@@ -137,7 +137,7 @@ def test_a_column_has_the_least_type_that_keeps_every_value(
     dataset = opened(path)
     dataset.count()
     assert dataset.schema.types == [kind]
-    assert dataset.read()["x"].to_pylist() == (values if shown is None else shown)
+    assert dataset.read()["x"].to_pylist() == (values if expected is None else expected)
 
 
 @pytest.mark.slow
@@ -200,9 +200,9 @@ def test_a_large_table_is_shown_at_once_and_cached(tmp_path: Path) -> None:
     )
     dataset = opened(path)
     assert not dataset.snapshot().complete and dataset.num_rows == sqlite_file.FIRST_ROWS
-    seen: list[float | None] = []
-    dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
-    assert seen[-1] == 1.0 and dataset.count(col("n") >= 80_000) == 10_000
+    fractions: list[float | None] = []
+    dataset.fill(Job(lambda progress: fractions.append(progress.fraction)))
+    assert fractions[-1] == 1.0 and dataset.count(col("n") >= 80_000) == 10_000
     again = opened(path)
     assert again.snapshot().complete and again.read().equals(dataset.read())
 
@@ -238,21 +238,21 @@ def test_rows_in_a_write_ahead_log_are_read(tmp_path: Path) -> None:
     assert not path.with_name("a.db-wal").exists()
     assert opened(path).num_rows == 1
     assert not path.with_name("a.db-wal").exists(), "looking at it makes no files"
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("INSERT INTO t VALUES (2)")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO t VALUES (2)")
         assert path.with_name("a.db-wal").stat().st_size
         dataset = opened(path)
         assert dataset.read()["n"].to_pylist() == [1, 2] and dataset.paths == (path,)
-        other.execute("INSERT INTO t VALUES (3)")
+        connection.execute("INSERT INTO t VALUES (3)")
         assert opened(path).read()["n"].to_pylist() == [1, 2, 3]
 
 
 def test_a_database_that_changes_while_it_is_shown_is_told(tmp_path: Path) -> None:
     rows = [(n,) for n in range(20_000)]
     path = database(tmp_path / "a.db", "PRAGMA journal_mode=WAL", "CREATE TABLE t (n)", rows=rows)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         dataset = opened(path)
-        other.execute("INSERT INTO t VALUES (-1)")
+        connection.execute("INSERT INTO t VALUES (-1)")
         with pytest.raises(FileProblem, match=r"changed on disk.*Reload"):
             dataset.fill(Job())
         assert opened(path).count() == 20_001
@@ -263,8 +263,8 @@ def test_a_locked_database_is_refused_with_the_reason(
 ) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.0)
     path = database(tmp_path / "a.db", "CREATE TABLE t (n)", rows=[(1,)])
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
         with pytest.raises(FileProblem, match=r"locked by another program.*Wait"):
             opened(path)
     assert opened(path).num_rows == 1
@@ -335,8 +335,8 @@ def test_what_sqlite_holds_is_read_back(tmp_path: Path, rows: list[tuple[Any, ..
         stored = list(zip(*connection.execute("SELECT * FROM t").fetchall(), strict=True))
     for values, column in zip(stored, opened(path).read().columns, strict=True):
         is_text = pa.types.is_string(column.type)
-        read = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
-        assert read.to_pylist() == [as_text(value) if is_text else value for value in values]
+        numbers = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
+        assert numbers.to_pylist() == [as_text(value) if is_text else value for value in values]
 
 
 def as_text(value: Any) -> str | None:
@@ -369,23 +369,23 @@ def test_columns_of_text_are_read_as_chosen_types(tmp_path: Path, monkeypatch: p
     plain = opened(path)
     assert plain.read()["price"].to_pylist() == [None, None, "1.234,50", "k. A.", "3.5"]
     dataset = opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})
-    for one in (dataset, opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})):
-        one.fill(Job())
-        assert one.snapshot().complete and one.schema.types == [
+    for typed_table in (dataset, opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})):
+        typed_table.fill(Job())
+        assert typed_table.snapshot().complete and typed_table.schema.types == [
             pa.decimal128(10, 2),
             pa.date32(),
             pa.string(),
         ]
-        assert one.read()["price"].to_pylist() == [None, None, Decimal("1234.50"), None, None]
+        assert typed_table.read()["price"].to_pylist() == [None, None, Decimal("1234.50"), None, None]
         days = [None, None, dt.date(2025, 12, 31), dt.date(2026, 1, 1), None]
-        assert one.read()["day"].to_pylist() == days and one.read()["n"].to_pylist() == [
+        assert typed_table.read()["day"].to_pylist() == days and typed_table.read()["n"].to_pylist() == [
             "5",
             "6",
             "7",
             "8",
             "9",
         ]
-        assert one.remarks == (
+        assert typed_table.remarks == (
             "price: 2 values are not a decimal128(10, 2), and null: 'k. A.' in row 4 and '3.5' in row 5",
             "day: 1 value is not a date, and null: '4' in row 5",
         )

@@ -68,9 +68,9 @@ def test_the_type_of_a_column(values: list[str | None], kind: pa.DataType) -> No
 
 
 def test_a_time_with_a_zone_is_the_same_moment_in_utc() -> None:
-    read = read_as(texts(["2013-01-31T10:00:00+05:00"]), pa.timestamp("us", "UTC"))
-    assert read is not None
-    assert read.to_pylist() == [dt.datetime(2013, 1, 31, 5, tzinfo=dt.UTC)]
+    times = read_as(texts(["2013-01-31T10:00:00+05:00"]), pa.timestamp("us", "UTC"))
+    assert times is not None
+    assert times.to_pylist() == [dt.datetime(2013, 1, 31, 5, tzinfo=dt.UTC)]
 
 
 @pytest.mark.parametrize("marker", NULL_MARKERS)
@@ -89,9 +89,9 @@ def test_written_integers_are_read_back(numbers: list[int]) -> None:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_written_floats_are_read_back(numbers: list[float]) -> None:
-    read = read_as(texts([repr(n) for n in numbers]), DOUBLE)
-    assert read is not None
-    assert read.to_pylist() == numbers
+    values = read_as(texts([repr(n) for n in numbers]), DOUBLE)
+    assert values is not None
+    assert values.to_pylist() == numbers
 
 
 @given(st.lists(st.text("0123456789.-+eE nNaAiIfFxX", max_size=24), min_size=1, max_size=6))

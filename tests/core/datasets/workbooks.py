@@ -66,7 +66,7 @@ def _sheet(rows: Sequence[Sequence[Any]], merged: Sequence[str], date_1904: bool
     for number, row in enumerate(rows, 1):
         cells = [_cell(f"{_letters(place)}{number}", v, date_1904) for place, v in enumerate(row)]
         lines.append(f'<row r="{number}">{"".join(cells)}</row>')
-    ranges = "".join(f'<mergeCell ref="{one}"/>' for one in merged)
+    ranges = "".join(f'<mergeCell ref="{range_}"/>' for range_ in merged)
     tail = f'<mergeCells count="{len(merged)}">{ranges}</mergeCells>' if merged else ""
     return f"<worksheet {_MAIN}><sheetData>{''.join(lines)}</sheetData>{tail}</worksheet>"
 
@@ -75,8 +75,8 @@ def _letters(place: int) -> str:
     letters = ""
     place += 1
     while place:
-        place, rest = divmod(place - 1, 26)
-        letters = chr(65 + rest) + letters
+        place, remainder = divmod(place - 1, 26)
+        letters = chr(65 + remainder) + letters
     return letters
 
 

@@ -134,8 +134,8 @@ def test_a_time_without_a_zone_is_in_the_columns() -> None:
         {"time_hour": pa.array([dt.datetime(2013, 1, 1, 10, tzinfo=dt.UTC)], FLIGHTS.field(2).type)}
     )
     schema = pa.schema([FLIGHTS.field("time_hour")])
-    for asked in ("2013-01-01 05:00", "2013-01-01T10:00Z", "2013-01-01 11:00+01:00"):
-        assert mask(bind(col("time_hour") == asked, schema, "flights"), rows).to_pylist() == [True]
+    for text_of_time in ("2013-01-01 05:00", "2013-01-01T10:00Z", "2013-01-01 11:00+01:00"):
+        assert mask(bind(col("time_hour") == text_of_time, schema, "flights"), rows).to_pylist() == [True]
 
 
 def test_nanoseconds_are_told_apart() -> None:
@@ -162,7 +162,7 @@ def test_any_column_name_can_be_asked(name: str) -> None:
             assert engine.sql(
                 f"SELECT c0 FROM rows WHERE {to_sql(tree, {name: 'c0'}).sql('duckdb')}"
             ).fetchall() == [(text,)]
-            assert mask(tree, rows).to_pylist() == [other == text for other in rows.column(0).to_pylist()]
+            assert mask(tree, rows).to_pylist() == [value == text for value in rows.column(0).to_pylist()]
 
 
 def test_identifiers_are_quoted() -> None:
@@ -219,8 +219,8 @@ tree = bind((col("x") == "a") | col("x").is_in(["c"]) | col("x").contains("z"), 
 assert mask(tree, rows).to_pylist() == [True, False]
 print("pandas" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
@@ -245,7 +245,9 @@ def test_numbers_beyond_every_float_are_compared_as_they_are(
     with duckdb.connect() as engine:
         engine.register("rows", rows)
         where = to_sql(bound, {"x": "x"}).sql("duckdb")
-        assert engine.sql(f"SELECT coalesce({where}, false) FROM rows").fetchall() == [(one,) for one in met]
+        assert engine.sql(f"SELECT coalesce({where}, false) FROM rows").fetchall() == [
+            (flag,) for flag in met
+        ]
 
 
 def test_an_interval_is_asked_for_null_alone(tmp_path: Path) -> None:
@@ -302,21 +304,21 @@ def test_a_column_of_nulls_alone_is_asked_like_nulls_of_any_type(
     rows = pa.table({"untyped": pa.nulls(3), "typed": pa.nulls(3, kind)})
     value = VALUES_TAKEN.get(OPERATORS[operator].takes, "x")
     values = (value,) * abs(OPERATORS[operator].arity.value)
-    asked, like = Predicate("untyped", operator, values), Predicate("typed", operator, values)
+    predicate, like = Predicate("untyped", operator, values), Predicate("typed", operator, values)
     if where == "in memory":
-        actual = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (asked, like)]
+        actual = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (predicate, like)]
     else:
         pq.write_table(rows, tmp_path / "t.parquet")
         dataset = open_dataset(tmp_path / "t.parquet")
-        actual = [dataset.read(where=f).num_rows for f in (asked, like)]
+        actual = [dataset.read(where=f).num_rows for f in (predicate, like)]
     assert actual[0] == actual[1]
 
 
-@pytest.mark.parametrize("asked", [-(2.0**63), "-9223372036854775808", Decimal(-(2**63)), -(2**63)])
+@pytest.mark.parametrize("value", [-(2.0**63), "-9223372036854775808", Decimal(-(2**63)), -(2**63)])
 @pytest.mark.parametrize("sort", [None, ["n"]])
 def test_a_float_asked_of_whole_numbers_stands_for_itself_not_for_its_digits(
-    asked: object, sort: list[str] | None, tmp_path: Path
+    value: object, sort: list[str] | None, tmp_path: Path
 ) -> None:
     pq.write_table(pa.table({"n": pa.array([-(2**63), 1 - 2**63], pa.int64())}), tmp_path / "n.parquet")
     numbers = open_dataset(tmp_path / "n.parquet")
-    assert numbers.read(where=col("n") == asked, sort=sort).column("n").to_pylist() == [-(2**63)]
+    assert numbers.read(where=col("n") == value, sort=sort).column("n").to_pylist() == [-(2**63)]

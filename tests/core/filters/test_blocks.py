@@ -67,9 +67,9 @@ def test_values_of_one_column_are_asked_for_together() -> None:
         ("b = 'x' or b = 'y' in any case or b = 'z'", "b in ('x', 'z') or b = 'y' in any case"),
     ]:
         assert bind(parse(apart), schema, "rows") == bind(parse(together), schema, "rows")
-    for kept in ("a = 1 and a = 2", "a != 1 or a != 2", "a = 1 or a > 2"):
-        bound = bind(parse(kept), schema, "rows")
-        assert [p.operator for p in predicates(bound)] == [p.operator for p in predicates(parse(kept))]
+    for text in ("a = 1 and a = 2", "a != 1 or a != 2", "a = 1 or a > 2"):
+        bound = bind(parse(text), schema, "rows")
+        assert [p.operator for p in predicates(bound)] == [p.operator for p in predicates(parse(text))]
 
 
 @pytest.mark.slow

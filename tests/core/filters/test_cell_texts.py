@@ -37,7 +37,7 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "values"), COLUMNS, ids=lambda one: str(one)[:20])
+@pytest.mark.parametrize(("type_", "values"), COLUMNS, ids=lambda parameter: str(parameter)[:20])
 @settings(max_examples=examples(full=12), deadline=None)
 @given(data=st.data())
 def test_texts_of_a_column_are_those_of_its_values(type_, values, data) -> None:
@@ -45,7 +45,7 @@ def test_texts_of_a_column_are_those_of_its_values(type_, values, data) -> None:
     assert text_array(array).to_pylist() == whole_texts(array)
 
 
-@pytest.mark.parametrize(("type_", "counts"), COUNTS, ids=lambda one: str(one)[:20])
+@pytest.mark.parametrize(("type_", "counts"), COUNTS, ids=lambda parameter: str(parameter)[:20])
 @settings(max_examples=examples(full=12), deadline=None)
 @given(data=st.data())
 def test_texts_of_times_are_those_of_their_values(type_, counts, data) -> None:

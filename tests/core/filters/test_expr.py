@@ -12,9 +12,9 @@ from lamella.core.errors import BadFilter
 
 
 def test_bytes_that_can_change_are_taken_as_they_are_now() -> None:
-    given = bytearray(b"x")
-    filter = col("b") == given
-    given[0] = 0
+    value = bytearray(b"x")
+    filter = col("b") == value
+    value[0] = 0
     assert filter == (col("b") == b"x") and hash(filter) == hash(col("b") == b"x")
 
 

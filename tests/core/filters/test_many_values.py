@@ -100,7 +100,7 @@ def test_what_is_told_apart_is_not_read_all_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "kept"),
+    ("values", "expected"),
     [
         ([], []),
         ([3, -128, 127], [3, -128, 127]),
@@ -108,17 +108,17 @@ def test_what_is_told_apart_is_not_read_all_at_once() -> None:
         ([Fraction(5, 2), 2, inf, -inf], [2]),
     ],
 )
-def test_a_column_is_asked_for_what_it_can_hold(values: list[Any], kept: list[int]) -> None:
-    assert list(narrow_each(values, -128, 127)) == kept
+def test_a_column_is_asked_for_what_it_can_hold(values: list[Any], expected: list[int]) -> None:
+    assert list(narrow_each(values, -128, 127)) == expected
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.date32()], ids=str)
 def test_numbers_beyond_a_column_are_met_by_none_of_its_rows(kind: pa.DataType) -> None:
     rows = pa.table({"x": pa.array([1, 2, None], pa.int32()).cast(kind)})
     expected: list[Any] = ["1970-01-02", "9999-12-31"] if kind == pa.date32() else [1, 2**70, -(2**70), 300]
-    one = bind(col("x").is_in(expected), rows.schema, "rows")
+    condition = bind(col("x").is_in(expected), rows.schema, "rows")
     none = bind(col("x").not_in(expected), rows.schema, "rows")
-    assert mask(one, rows).to_pylist() == [True, False, False]
+    assert mask(condition, rows).to_pylist() == [True, False, False]
     assert mask(none, rows).to_pylist() == [False, True, True]
 
 
@@ -138,12 +138,12 @@ def test_a_column_among_the_values_is_refused() -> None:
     "kind", [pa.int8(), pa.float32(), pa.decimal128(21, 2), pa.string(), pa.binary(), pa.bool_()], ids=str
 )
 def test_few_values_and_many_are_found_alike(kind: pa.DataType, many: int) -> None:
-    held: list[Any] = [None, *range(2 if pa.types.is_boolean(kind) else 8)]
+    values: list[Any] = [None, *range(2 if pa.types.is_boolean(kind) else 8)]
     if pa.types.is_binary(kind) or pa.types.is_string(kind):
-        column = pa.array([None if value is None else str(value) for value in held]).cast(kind)
+        column = pa.array([None if value is None else str(value) for value in values]).cast(kind)
     else:
-        column = pa.array(held).cast(kind)
-    expected = [column[at % (len(held) - 1) + 1] for at in range(many)]
+        column = pa.array(values).cast(kind)
+    expected = [column[at % (len(values) - 1) + 1] for at in range(many)]
     rows = pa.table({"x": column})
     actual = mask(bind(col("x").is_in(expected), rows.schema, "rows"), rows)
     assert actual.to_pylist() == [value.is_valid and value in expected for value in column]

@@ -218,13 +218,13 @@ def test_written_and_read_again_a_filter_finds_the_same_rows(
     except BadFilter as error:
         assert "MongoDB has no" in str(error) or "nests groups" in str(error)
         return
-    asked = [set(p.values) for p in predicates(tree) if p.operator == "type"]
-    assume(not any(len(words & both) == 1 for words in asked for both in ONE_TYPE))
+    type_words = [set(p.values) for p in predicates(tree) if p.operator == "type"]
+    assume(not any(len(words & both) == 1 for words in type_words for both in ONE_TYPE))
     types = {name: FAMILIES[name].type for name in cells}
     rows = pa.table({name: pa.array(values, types[name]) for name, values in cells.items()})
     actual = mask(bind(again, rows.schema, "rows"), rows).to_pylist()
-    wanted = [{name: values[row] for name, values in cells.items()} for row in range(rows.num_rows)]
-    assert actual == [expected(tree, row, types) for row in wanted]
+    rows_expected = [{name: values[row] for name, values in cells.items()} for row in range(rows.num_rows)]
+    assert actual == [expected(tree, row, types) for row in rows_expected]
 
 
 def test_every_operator_is_written_or_refused() -> None:

@@ -129,9 +129,9 @@ VALUES = (
 
 def predicates(operator_id: str, inside: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
     operator = OPERATORS[operator_id]
-    given = inside if "({0})" in operator.spelling else VALUES
+    strategy = inside if "({0})" in operator.spelling else VALUES
     least = max(operator.arity.value, 0)
-    values = st.lists(given, min_size=least, max_size=5 if operator.arity is Arity.MANY else least)
+    values = st.lists(strategy, min_size=least, max_size=5 if operator.arity is Arity.MANY else least)
     return st.builds(Predicate, NAMES | st.text(), st.just(operator_id), values.map(tuple), st.booleans())
 
 
@@ -243,8 +243,8 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("marked", "reason"), MISTAKES)
 def test_a_mistake_is_shown_where_it_stands(marked: str, reason: str) -> None:
-    before, _, rest = marked.partition("«")
-    wrong, _, after = rest.partition("»")
+    before, _, tail = marked.partition("«")
+    wrong, _, after = tail.partition("»")
     with pytest.raises((BadFilter, UnknownColumn), match=reason) as caught:
         parse(before + wrong + after, FLIGHTS, "flights")
     assert caught.value.span == (len(before), len(before) + len(wrong))

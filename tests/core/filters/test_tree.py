@@ -39,8 +39,8 @@ def rows_found(tree: object) -> list[int]:
     where = to_sql(bind(tree, SCHEMA, "rows"), {"a": "a", "b": "b"}).sql("duckdb")  # type: ignore[arg-type]
     with duckdb.connect() as engine:
         engine.register("rows", ROWS)
-        found = engine.execute(f"SELECT a FROM rows WHERE {where} ORDER BY a").fetchall()
-    return [a for (a,) in found]
+        rows = engine.execute(f"SELECT a FROM rows WHERE {where} ORDER BY a").fetchall()
+    return [a for (a,) in rows]
 
 
 def test_python_operators_build_the_tree_they_read_like() -> None:
@@ -60,16 +60,16 @@ def test_groups_of_one_kind_stay_flat() -> None:
 
 
 def test_equal_trees_are_one_key_even_with_nan() -> None:
-    one, other = (
+    left, right = (
         col("a").is_in([nan]) & ~col("b").is_in(["x", "y"]) for nan in (float("nan"), -float("nan"))
     )
-    assert one == other
-    assert {one: "found"}[other] == "found"
-    assert one != other & (col("a") > 1)
+    assert left == right
+    assert {left: "found"}[right] == "found"
+    assert left != right & (col("a") > 1)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         (0.5, Decimal("0.5")),
         (True, 1),
@@ -77,10 +77,10 @@ def test_equal_trees_are_one_key_even_with_nan() -> None:
         (Decimal("sNaN"), Decimal("NaN")),
     ],
 )
-def test_values_that_ask_for_other_rows_make_filters_differ(one: object, other: object) -> None:
-    assert (col("a") == one) != (col("a") == other)
-    assert (col("a") == one) == (col("a") == one)
-    assert len({col("a") == one, col("a") == other, col("a") == one}) == 2
+def test_values_that_ask_for_other_rows_make_filters_differ(left: object, right: object) -> None:
+    assert (col("a") == left) != (col("a") == right)
+    assert (col("a") == left) == (col("a") == left)
+    assert len({col("a") == left, col("a") == right, col("a") == left}) == 2
 
 
 def test_comparing_with_none_asks_for_null() -> None:
@@ -138,11 +138,11 @@ def test_items_within_items_are_refused_however_they_are_written() -> None:
 
 
 def test_a_tree_too_deep_to_bind_is_still_hashed_and_compared() -> None:
-    tree = other = col("a") == 7
+    tree = twin = col("a") == 7
     for _ in range(20_000):
-        tree, other = Not(tree), Not(other)
-    assert hash(tree) == hash(other)
-    assert tree == other
+        tree, twin = Not(tree), Not(twin)
+    assert hash(tree) == hash(twin)
+    assert tree == twin
 
 
 VALUES = (

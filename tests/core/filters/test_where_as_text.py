@@ -50,9 +50,13 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
     return open_dataset(tmp_path / "flights.parquet")
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_text_reads_what_the_expression_reads(rows: Dataset, read: Callable[[Any, Any], object]) -> None:
-    assert read(rows, WHERE) == read(rows, (col("n") > 1) & ~(col("code") == "DL")) != read(rows, None)
+@pytest.mark.parametrize("read_rows", READS.values(), ids=READS)
+def test_text_reads_what_the_expression_reads(rows: Dataset, read_rows: Callable[[Any, Any], object]) -> None:
+    assert (
+        read_rows(rows, WHERE)
+        == read_rows(rows, (col("n") > 1) & ~(col("code") == "DL"))
+        != read_rows(rows, None)
+    )
 
 
 @pytest.mark.parametrize("sort", [None, ["n"]])
@@ -128,11 +132,11 @@ def test_a_text_is_read_anew_for_rows_of_another_schema(tmp_path: Path) -> None:
         numbers = store.create_table("numbers", {"a": [1, 2]})
         texts = store.create_table("texts", {"a": ["1", "2", "1.0"]})
         days = store.create_table("days", {"a": [dt.date(2024, 1, 1)]})
-        others = store.create_table("others", {"b": [1]})
+        second = store.create_table("others", {"b": [1]})
         for _ in range(2):
             assert numbers.count("a = 1") == 1
             assert texts.count("a = 1") == 1
             with pytest.raises(BadFilter, match="cannot be compared"):
                 days.count("a = 1")
             with pytest.raises(UnknownColumn):
-                others.count("a = 1")
+                second.count("a = 1")

@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [
     {"n": i, "l": [i % 3, None, i], "st": {"x": i % 4, "y z": None, "l": [{"q": i}]}, "g": [[i], [i % 2]]}
     for i in range(40)
 ]
-FOUND: list[tuple[Filter, str, Any, list[int]]] = [
+CASES: list[tuple[Filter, str, Any, list[int]]] = [
     (col("l") == [2, None, 5], "l = [2, null, 5]", {"l": {"$eq": [2, None, 5]}}, [5]),
     (
         col("st") == {"x": 1, "l": [{"q": 5}]},
@@ -67,7 +67,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 
 @pytest.mark.slow(except_every=3)
-@pytest.mark.parametrize(("where", "text", "query", "rows"), FOUND, ids=[text for _, text, *_ in FOUND])
+@pytest.mark.parametrize(("where", "text", "query", "rows"), CASES, ids=[text for _, text, *_ in CASES])
 def test_whole_values_and_items_mean_the_same_in_every_form(
     table: Table, tmp_path: Path, where: Filter, text: str, query: Any, rows: list[int]
 ) -> None:
@@ -94,9 +94,9 @@ def test_whole_values_are_told_in_words() -> None:
 
 
 def test_whole_values_cannot_change_a_filter_later() -> None:
-    given = [1, {"x": [2]}]
-    where = col("l") == given
-    given.append(3)
+    value = [1, {"x": [2]}]
+    where = col("l") == value
+    value.append(3)
     assert where == (col("l") == [1, {"x": [2]}]) and hash(where) == hash(col("l") == [1, {"x": [2]}])
     assert where != (col("l") == [1.0, {"x": [2]}]) and where != (col("l") == [1, [("x", [2])]])
 
@@ -122,11 +122,11 @@ REFUSED: list[tuple[Filter | str, type[LamellaError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "kind", "told"), REFUSED, ids=range(len(REFUSED)))
+@pytest.mark.parametrize(("where", "kind", "reason"), REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_compared_as_a_whole_is_refused(
-    table: Table, where: Filter | str, kind: type[LamellaError], told: str
+    table: Table, where: Filter | str, kind: type[LamellaError], reason: str
 ) -> None:
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=reason):
         table.count(where)
 
 

@@ -25,13 +25,13 @@ ALIKE = [f"{'e' * i}{'é' * (BLOCK - i)}" for i in range(BLOCK)]
     ],
 )
 def test_words_are_found_by_their_meaning(words: list[str], tmp_path: Path) -> None:
-    made = Vocabulary.of(words, None)
-    made.write(tmp_path / "words")
+    written_words = Vocabulary.of(words, None)
+    written_words.write(tmp_path / "words")
     right: dict[str, list[str]] = {}
     for word, meaning in zip(words, meanings(words, None), strict=True):
         right.setdefault(meaning, []).append(word)
-    for vocabulary in (made, Vocabulary.read(tmp_path / "words")):
+    for vocabulary in (written_words, Vocabulary.read(tmp_path / "words")):
         assert {meaning: vocabulary.of_meaning(meaning) for meaning in right} == {
-            meaning: sorted(found) for meaning, found in right.items()
+            meaning: sorted(words_found) for meaning, words_found in right.items()
         }
         assert not any(map(vocabulary.of_meaning, ("", "0", "fo", "w1x", "zzz", "\U0010ffff")))

@@ -14,38 +14,40 @@ from typing import Any
 Row = dict[str, Any]
 
 
-def aggregated(rows: list[Row], stages: list[dict[str, Any]], others: dict[str, list[Row]]) -> list[Row]:
+def aggregated(rows: list[Row], stages: list[dict[str, Any]], tables: dict[str, list[Row]]) -> list[Row]:
     waiting = list(stages)
     while waiting:
-        ((name, asked),) = waiting.pop(0).items()
+        ((name, operand),) = waiting.pop(0).items()
         if name == "$lookup":
             ((_, unwind),) = waiting.pop(0).items()
-            rows = looked_up(rows, asked, unwind, others)
+            rows = looked_up(rows, operand, unwind, tables)
         else:
-            rows = STAGES[name](rows, asked)
+            rows = STAGES[name](rows, operand)
     return rows
 
 
-def value(given: Any, row: Row) -> Any:
-    if isinstance(given, str) and given.startswith("$"):
-        return at(row, given[1:])
-    if not isinstance(given, dict):
-        return given
-    ((name, asked),) = given.items()
+def value(expression: Any, row: Row) -> Any:
+    if isinstance(expression, str) and expression.startswith("$"):
+        return at(row, expression[1:])
+    if not isinstance(expression, dict):
+        return expression
+    ((name, operand),) = expression.items()
     if name == "$literal":
-        return asked
+        return operand
     if name == "$cond":
-        met, yes, no = asked if isinstance(asked, list) else (asked["if"], asked["then"], asked["else"])
+        met, yes, no = (
+            operand if isinstance(operand, list) else (operand["if"], operand["then"], operand["else"])
+        )
         return value(yes if value(met, row) else no, row)
     if name == "$switch":
-        cases = [branch["then"] for branch in asked["branches"] if value(branch["case"], row)]
-        return value([*cases, asked.get("default")][0], row)
-    if isinstance(asked, dict) and "date" in asked:
-        asked = asked["date"]
-    listed = asked if isinstance(asked, list) else [asked]
+        cases = [branch["then"] for branch in operand["branches"] if value(branch["case"], row)]
+        return value([*cases, operand.get("default")][0], row)
+    if isinstance(operand, dict) and "date" in operand:
+        operand = operand["date"]
+    listed = operand if isinstance(operand, list) else [operand]
     if name == "$in":
         return value(listed[0], row) in listed[1]
-    values = [value(one, row) for one in listed]
+    values = [value(item, row) for item in listed]
     if name in KNOW_NULL:
         return KNOW_NULL[name](*values)
     return None if None in values else FUNCTIONS[name](*values)
@@ -54,55 +56,56 @@ def value(given: Any, row: Row) -> Any:
 def at(row: Row, path: str) -> Any:
     if path in row:
         return row[path]
-    head, _, rest = path.partition(".")
+    head, _, tail = path.partition(".")
     inside = row[head]
-    return None if inside is None else at(inside, rest)
+    return None if inside is None else at(inside, tail)
 
 
-def matched(rows: list[Row], asked: dict[str, Any]) -> list[Row]:
-    def meets(row: Row, name: str, wanted: Any) -> bool:
+def matched(rows: list[Row], operand: dict[str, Any]) -> list[Row]:
+    def meets(row: Row, name: str, asked_operand: Any) -> bool:
         if name == "$expr":
-            return bool(value(wanted, row))
-        held = at(row, name)
-        if not isinstance(wanted, dict):
-            return held == wanted
-        return all(bool(KNOW_NULL[operator](held, operand)) for operator, operand in wanted.items())
+            return bool(value(asked_operand, row))
+        actual = at(row, name)
+        if not isinstance(asked_operand, dict):
+            return actual == asked_operand
+        return all(bool(KNOW_NULL[operator](actual, operand)) for operator, operand in asked_operand.items())
 
-    return [row for row in rows if all(meets(row, name, wanted) for name, wanted in asked.items())]
+    return [row for row in rows if all(meets(row, name, operand_) for name, operand_ in operand.items())]
 
 
-def grouped(rows: list[Row], asked: Row) -> list[Row]:
-    key = asked["_id"]
+def grouped(rows: list[Row], operand: Row) -> list[Row]:
+    key = operand["_id"]
     parts = {f"_id.{n}": v for n, v in key.items()} if in_parts(key) else {"_id": key}
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(value(part, row) for part in parts.values()), []).append(row)
-    made = [
-        {**dict(zip(parts, told, strict=True)), **gathered(group, asked)} for told, group in groups.items()
+    groups_made = [
+        {**dict(zip(parts, key_values, strict=True)), **gathered(group, operand)}
+        for key_values, group in groups.items()
     ]
-    return ordered(made, dict.fromkeys(parts, 1))
+    return ordered(groups_made, dict.fromkeys(parts, 1))
 
 
 def in_parts(key: Any) -> bool:
     return isinstance(key, dict) and not any(name.startswith("$") for name in key)
 
 
-def gathered(group: list[Row], asked: Row) -> Row:
-    found = {}
-    for name, accumulator in asked.items():
+def gathered(group: list[Row], operand: Row) -> Row:
+    results = {}
+    for name, accumulator in operand.items():
         if name == "_id":
             continue
-        ((how, given),) = accumulator.items()
-        given = given.get("input") if isinstance(given, dict) and "input" in given else given
-        values = [None if how == "$count" else value(given, row) for row in group]
-        found[name] = ACCUMULATORS[how](values)
-    return found
+        ((how, argument),) = accumulator.items()
+        argument = argument.get("input") if isinstance(argument, dict) and "input" in argument else argument
+        values = [None if how == "$count" else value(argument, row) for row in group]
+        results[name] = ACCUMULATORS[how](values)
+    return results
 
 
 def ordered(rows: list[Row], keys: dict[str, int]) -> list[Row]:
-    def compared(one: Row, other: Row) -> int:
+    def compared(left: Row, right: Row) -> int:
         for name, direction in keys.items():
-            a, b = at(one, name), at(other, name)
+            a, b = at(left, name), at(right, name)
             if a == b:
                 continue
             if a is None or b is None:
@@ -113,24 +116,29 @@ def ordered(rows: list[Row], keys: dict[str, int]) -> list[Row]:
     return sorted(rows, key=cmp_to_key(compared))
 
 
-def with_fields(rows: list[Row], asked: Row) -> list[Row]:
-    return [{**row, **{name: value(given, row) for name, given in asked.items()}} for row in rows]
+def with_fields(rows: list[Row], operand: Row) -> list[Row]:
+    return [{**row, **{name: value(expression, row) for name, expression in operand.items()}} for row in rows]
 
 
-def projected(rows: list[Row], asked: Row) -> list[Row]:
-    if not any(asked.values()):
-        return [{name: held for name, held in row.items() if name not in asked} for row in rows]
-    kept = {} if "_id" in asked else {"_id": 1}
-    kept.update({name: given for name, given in asked.items() if given is not False})
+def projected(rows: list[Row], operand: Row) -> list[Row]:
+    if not any(operand.values()):
+        return [{name: cell for name, cell in row.items() if name not in operand} for row in rows]
+    fields = {} if "_id" in operand else {"_id": 1}
+    fields.update({name: expression for name, expression in operand.items() if expression is not False})
     return [
-        {name: at(row, name) if given == 1 else value(given, row) for name, given in kept.items()}
+        {
+            name: at(row, name) if expression == 1 else value(expression, row)
+            for name, expression in fields.items()
+        }
         for row in rows
     ]
 
 
-def unwound(rows: list[Row], asked: Any) -> list[Row]:
+def unwound(rows: list[Row], operand: Any) -> list[Row]:
     path, keep = (
-        (asked["path"], asked["preserveNullAndEmptyArrays"]) if isinstance(asked, dict) else (asked, False)
+        (operand["path"], operand["preserveNullAndEmptyArrays"])
+        if isinstance(operand, dict)
+        else (operand, False)
     )
     name = path[1:]
     return [
@@ -138,29 +146,31 @@ def unwound(rows: list[Row], asked: Any) -> list[Row]:
     ]  # fmt: skip
 
 
-def looked_up(rows: list[Row], asked: Row, unwind: Any, others: dict[str, list[Row]]) -> list[Row]:
-    keep, found, name = isinstance(unwind, dict), [], asked["as"]
-    names = list(others[asked["from"]][0])
+def looked_up(rows: list[Row], operand: Row, unwind: Any, tables: dict[str, list[Row]]) -> list[Row]:
+    keep, joined, name = isinstance(unwind, dict), [], operand["as"]
+    names = list(tables[operand["from"]][0])
     for row in rows:
-        key = at(row, asked["localField"])
-        partners = [o for o in others[asked["from"]] if key is not None and o[asked["foreignField"]] == key]
+        key = at(row, operand["localField"])
+        partners = [
+            o for o in tables[operand["from"]] if key is not None and o[operand["foreignField"]] == key
+        ]
         for partner in partners or ([dict.fromkeys(names)] if keep else []):
-            kept = {called: held for called, held in row.items() if called != name}
-            found.append({**kept, **{f"{name}.{called}": held for called, held in partner.items()}})
-    return found
+            left_row = {called: cell for called, cell in row.items() if called != name}
+            joined.append({**left_row, **{f"{name}.{called}": cell for called, cell in partner.items()}})
+    return joined
 
 
-def bucketed(rows: list[Row], asked: Row) -> list[Row]:
-    edges = asked["boundaries"]
+def bucketed(rows: list[Row], operand: Row) -> list[Row]:
+    edges = operand["boundaries"]
 
     def begin(row: Row) -> Any:
-        held = value(asked["groupBy"], row)
-        if held is None or not edges[0] <= held < edges[-1]:
-            return asked.get("default")
-        return max(edge for edge in edges if edge <= held)
+        cell = value(operand["groupBy"], row)
+        if cell is None or not edges[0] <= cell < edges[-1]:
+            return operand.get("default")
+        return max(edge for edge in edges if edge <= cell)
 
     placed = [{**row, "bucket": begin(row)} for row in rows]
-    return grouped(placed, {"_id": "$bucket", **asked.get("output", {"count": {"$sum": 1}})})
+    return grouped(placed, {"_id": "$bucket", **operand.get("output", {"count": {"$sum": 1}})})
 
 
 def compares(how: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -168,14 +178,14 @@ def compares(how: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def present(values: list[Any]) -> list[Any]:
-    return [one for one in values if one is not None]
+    return [item for item in values if item is not None]
 
 
 def spread(values: list[Any], all_there_are: bool) -> float | None:
-    held = present(values)
+    numbers = present(values)
     if all_there_are:
-        return statistics.pstdev(held) if held else None
-    return statistics.stdev(held) if len(held) > 1 else None
+        return statistics.pstdev(numbers) if numbers else None
+    return statistics.stdev(numbers) if len(numbers) > 1 else None
 
 
 KNOW_NULL: dict[str, Callable[..., Any]] = {
@@ -233,7 +243,7 @@ STAGES: dict[str, Callable[[list[Row], Any], list[Row]]] = {
     "$addFields": with_fields,
     "$set": with_fields,
     "$unset": lambda rows, names: [
-        {name: held for name, held in row.items() if name not in names} for row in rows
+        {name: cell for name, cell in row.items() if name not in names} for row in rows
     ],
     "$unwind": unwound,
     "$count": lambda rows, name: [{name: len(rows)}] if rows else [],

@@ -14,24 +14,28 @@ def test_explain_tells_of_every_query_how_much_of_the_files_it_read(tmp_path: Pa
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"k": [n % 7 for n in range(5_000)], "n": list(range(5_000))})
         table.maintenance.flush()
-        for asked, rows, read in (
+        for query, rows, groups_read in (
             (table.agg(n=agg.count()), 1, 0),
             (table.agg(least=agg.min("n"), most=agg.max("n")), 1, 0),
             (table.query().sample(5), 5, 1),
             (table.group_by("k").agg(n=agg.count()), 7, 1),
         ):
-            told = asked.explain()
-            assert (told.rows, told.row_groups_read, told.row_groups_total) == (rows, read, 1)
-            assert "files       1" in str(told)
+            explanation = query.explain()
+            assert (explanation.rows, explanation.row_groups_read, explanation.row_groups_total) == (
+                rows,
+                groups_read,
+                1,
+            )
+            assert "files       1" in str(explanation)
 
 
 def test_a_value_that_cannot_be_computed_far_into_the_answer_is_told(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         texts = ["1"] * 300_000 + ["x"]
-        asked = store.create_table("t", {"text": texts}).compute(n=col("text").cast("int64"))
-        for read in (asked.read, lambda: list(asked.batches()), asked.explain):
+        query = store.create_table("t", {"text": texts}).compute(n=col("text").cast("int64"))
+        for run in (query.read, lambda: list(query.batches()), query.explain):
             with pytest.raises(BadQuery, match="a value cannot be computed"):
-                read()
+                run()
         with pytest.raises(BadSql, match="'x'"):
             store.sql("select cast(text as int) from t")
 

@@ -39,7 +39,7 @@ def store(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("value", "made"),
+    ("value", "expected"),
     [
         (col("a") // col("b"), [D(3), D(99), D(-2)]),
         (col("a") % col("b"), [D("0.0"), D("0.0"), D("0.1")]),
@@ -60,8 +60,8 @@ def store(tmp_path_factory):
     ],
     ids=str,
 )
-def test_computing_is_exact(store, value, made):
-    assert store["t"].compute(made=value).read()["made"].to_pylist() == made
+def test_computing_is_exact(store, value, expected):
+    assert store["t"].compute(made=value).read()["made"].to_pylist() == expected
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +73,18 @@ def floats(tmp_path_factory):
 
 
 def test_floats_are_divided_as_in_python(floats):
-    made = floats.compute(q=col("x") // col("y"), r=col("x") % col("y"), p=col("x") ** col("y")).read()
-    for row in made.to_pylist():
+    answer = floats.compute(q=col("x") // col("y"), r=col("x") % col("y"), p=col("x") ** col("y")).read()
+    for row in answer.to_pylist():
         x, y = row["x"], row["y"]
         expected = (None, None) if y == 0 else divmod(x, y)
         assert all(alike(*pair) for pair in zip((row["q"], row["r"]), expected, strict=True)), row
         assert (row["p"] is None) == (x == 0 and y < 0)
 
 
-def alike(one: float | None, other: float | None) -> bool:
-    return one == other or (one is not None and other is not None and math.isnan(one) and math.isnan(other))
+def alike(left: float | None, right: float | None) -> bool:
+    return left == right or (
+        left is not None and right is not None and math.isnan(left) and math.isnan(right)
+    )
 
 
 @settings(max_examples=examples(15))
@@ -90,11 +92,13 @@ def alike(one: float | None, other: float | None) -> bool:
     st.decimals(-(10**17), 10**17, places=4, allow_nan=False, allow_infinity=False),
     st.decimals(-(10**9), 10**9, places=2, allow_nan=False, allow_infinity=False),
 )
-def test_decimals_are_divided_exactly(store, one, other):
-    made = store["t"].limit(1).compute(x=col("b") * 0 + one).compute(q=col("x") // other, r=col("x") % other)
-    row = made.read().to_pylist()[0]
-    if other == 0:
+def test_decimals_are_divided_exactly(store, left, right):
+    answer = (
+        store["t"].limit(1).compute(x=col("b") * 0 + left).compute(q=col("x") // right, r=col("x") % right)
+    )
+    row = answer.read().to_pylist()[0]
+    if right == 0:
         assert (row["q"], row["r"]) == (None, None)
     else:
-        whole = Fraction(one) // Fraction(other)
-        assert (row["q"], Fraction(row["r"])) == (whole, Fraction(one) - whole * Fraction(other))
+        whole = Fraction(left) // Fraction(right)
+        assert (row["q"], Fraction(row["r"])) == (whole, Fraction(left) - whole * Fraction(right))

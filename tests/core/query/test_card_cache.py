@@ -55,22 +55,22 @@ def entries() -> list[Path]:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_card_is_read_as_it_was_made(name: str, file: Path) -> None:
-    made = card(opened(file), name)
-    read = saved_card(opened(file), name)
-    assert read is not None
-    assert plain(read) == plain(made)
+    first = card(opened(file), name)
+    second = saved_card(opened(file), name)
+    assert second is not None
+    assert plain(second) == plain(first)
 
 
-def plain(made: ColumnCard) -> str:
+def plain(first: ColumnCard) -> str:
     """NaN is not equal to itself."""
-    figures = replace(made.all, bins=dict(sorted(made.all.bins.items())))
-    return repr(replace(made, all=figures))
+    figures = replace(first.all, bins=dict(sorted(first.all.bins.items())))
+    return repr(replace(first, all=figures))
 
 
 def test_a_saved_card_is_taken_instead_of_making_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = card(opened(file), "whole")
+    first = card(opened(file), "whole")
     monkeypatch.setattr(cards, "_CardQuery", None)
-    assert card(opened(file), "whole") == made
+    assert card(opened(file), "whole") == first
 
 
 def test_filtered_and_sampled_cards_are_not_saved(file: Path) -> None:
@@ -101,12 +101,12 @@ def test_a_file_written_anew_has_no_card_yet(file: Path) -> None:
     ],
 )
 def test_a_damaged_entry_is_made_anew(damage, file: Path) -> None:
-    made = card(opened(file), "whole")
+    first = card(opened(file), "whole")
     (entry,) = entries()
     entry.write_text(damage(entry.read_text("utf-8")), "utf-8")
     assert saved_card(opened(file), "whole") is None
-    assert card(opened(file), "whole") == made
-    assert saved_card(opened(file), "whole") == made
+    assert card(opened(file), "whole") == first
+    assert saved_card(opened(file), "whole") == first
 
 
 def test_small_files_stores_and_views_of_them_leave_nothing(

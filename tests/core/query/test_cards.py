@@ -30,8 +30,8 @@ from tests.slow_tests import examples
 _numbers = iter(range(10**9))
 
 
-def in_memory(values: pa.Array | pa.ChunkedArray, **others: Any) -> Snapshot:
-    table = pa.table({"v": values, **others})
+def in_memory(values: pa.Array | pa.ChunkedArray, **more_columns: Any) -> Snapshot:
+    table = pa.table({"v": values, **more_columns})
     columns = tuple(Column(field.name, field.type, key) for key, field in enumerate(table.schema))
     segment = MemorySegment.of(table.rename_columns([str(key) for key in range(len(columns))]))
     return Snapshot("rows", columns, (segment,), ("memory", next(_numbers)))
@@ -46,18 +46,18 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def met_by(asked: Filter, values: pa.Array) -> int:
-    return mask(bind(asked, pa.schema([("v", values.type)]), "rows"), pa.table({"v": values})).true_count
+def met_by(condition: Filter, values: pa.Array) -> int:
+    return mask(bind(condition, pa.schema([("v", values.type)]), "rows"), pa.table({"v": values})).true_count
 
 
-def assert_bars_filter_alike(made: ColumnCard, values: pa.Array, most: int) -> None:
+def assert_bars_filter_alike(column_card: ColumnCard, values: pa.Array, most: int) -> None:
     """Each bar has as many values as the filter that it stands for finds."""
-    bars = made.bars(most)
+    bars = column_card.bars(most)
     assert len(bars) <= most
     for place, count in enumerate(bars.all):
-        assert met_by(made.range_filter(bars, place, place), values) == count
+        assert met_by(column_card.range_filter(bars, place, place), values) == count
     if len(bars) > 1:
-        assert met_by(made.range_filter(bars, 1, len(bars) - 1), values) == sum(bars.all[1:])
+        assert met_by(column_card.range_filter(bars, 1, len(bars) - 1), values) == sum(bars.all[1:])
 
 
 whole = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3), st.integers(-1000, 1000))
@@ -67,12 +67,12 @@ whole = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3
 @given(st.lists(whole, max_size=60), st.integers(1, 40))
 def test_card_of_whole_numbers(values: list[int | None], most: int) -> None:
     column, known = pa.array(values, pa.int64()), [v for v in values if v is not None]
-    made = card(in_memory(column), "v")
-    assert (made.all.rows, made.all.nulls) == (len(values), len(values) - len(known))
-    assert (made.all.min, made.all.max) == (min(known, default=None), max(known, default=None))
-    assert sum(made.bars(most).all) == len(known)
+    column_card = card(in_memory(column), "v")
+    assert (column_card.all.rows, column_card.all.nulls) == (len(values), len(values) - len(known))
+    assert (column_card.all.min, column_card.all.max) == (min(known, default=None), max(known, default=None))
+    assert sum(column_card.bars(most).all) == len(known)
     if all(abs(v) < 2**40 for v in known):
-        assert_bars_filter_alike(made, column, most)
+        assert_bars_filter_alike(column_card, column, most)
 
 
 floats = st.one_of(
@@ -83,16 +83,22 @@ floats = st.one_of(
 @settings(max_examples=examples(full=25))
 @given(st.lists(floats, max_size=60), st.integers(1, 40))
 def test_card_of_floats(values: list[float | None], most: int) -> None:
-    made = card(in_memory(pa.array(values, pa.float64())), "v")
+    column_card = card(in_memory(pa.array(values, pa.float64())), "v")
     known = [v for v in values if v is not None]
     ordered = [v for v in known if not math.isnan(v)]
-    assert (made.all.nulls, made.all.nans) == (len(values) - len(known), len(known) - len(ordered))
-    assert (made.all.min, made.all.max) == (min(ordered, default=None), max(ordered, default=None))
-    bars = made.bars(most)
+    assert (column_card.all.nulls, column_card.all.nans) == (
+        len(values) - len(known),
+        len(known) - len(ordered),
+    )
+    assert (column_card.all.min, column_card.all.max) == (
+        min(ordered, default=None),
+        max(ordered, default=None),
+    )
+    bars = column_card.bars(most)
     assert sum(bars.all) == sum(map(math.isfinite, ordered))
     assert list(bars.edges) == sorted(bars.edges)
     for place in range(len(bars)):
-        made.range_filter(bars, place, place)
+        column_card.range_filter(bars, place, place)
 
 
 def test_bars_of_prices_are_those_of_their_filters() -> None:
@@ -104,10 +110,10 @@ def test_bars_of_prices_are_those_of_their_filters() -> None:
 
 def test_bars_reach_from_the_first_to_the_last_percentile() -> None:
     """A few values far away do not squeeze the others into one bar."""
-    made = card(in_memory(pa.array([*range(1000), 10**15, -(10**15)])), "v")
-    bars = made.bars(20)
+    column_card = card(in_memory(pa.array([*range(1000), 10**15, -(10**15)])), "v")
+    bars = column_card.bars(20)
     assert len(bars) > 10 and max(bars.all) < 150
-    assert (made.all.min, made.all.max) == (-(10**15), 10**15)
+    assert (column_card.all.min, column_card.all.max) == (-(10**15), 10**15)
     assert sum(bars.all) == 1002
 
 
@@ -124,9 +130,13 @@ def test_the_last_bar_may_be_narrower() -> None:
 
 def test_the_axis_reaches_as_far_as_the_rows_that_meet_the_filter() -> None:
     values = [*(n % 100 for n in range(20_000)), *range(200, 260)]
-    made = card(in_memory(pa.array(values)), "v", col("v") >= 200)
-    assert made.met is not None and (made.met.rows, made.met.min, made.met.max) == (60, 200, 259)
-    bars = made.bars(40)
+    column_card = card(in_memory(pa.array(values)), "v", col("v") >= 200)
+    assert column_card.met is not None and (
+        column_card.met.rows,
+        column_card.met.min,
+        column_card.met.max,
+    ) == (60, 200, 259)
+    bars = column_card.bars(40)
     assert bars.met is not None and sum(bars.met) == 60 and len([n for n in bars.met if n]) > 5
     assert sum(bars.all) == len(values) and len(bars.all) == len(bars.met)
 
@@ -135,21 +145,21 @@ def test_the_axis_reaches_as_far_as_the_rows_that_meet_the_filter() -> None:
 @given(st.lists(st.one_of(st.none(), st.sampled_from("abcdefghijklmnop"), st.text(max_size=3)), max_size=80))
 def test_card_of_texts(values: list[str | None]) -> None:
     known = [v for v in values if v is not None]
-    made = card(in_memory(pa.array(values, pa.string())), "v")
+    column_card = card(in_memory(pa.array(values, pa.string())), "v")
     ranked = sorted(Counter(known).items(), key=lambda item: (-item[1], item[0].encode()))
-    assert [(one.value, one.count) for one in made.top] == ranked[: cards.TOP_VALUES]
-    assert (made.all.nulls, made.all.distinct) == (len(values) - len(known), len(set(known)))
-    assert (made.all.min, made.all.max) == (min(known, default=None), max(known, default=None))
-    assert made.bars(10) == cards.Bars((), (), None)
+    assert [(value.value, value.count) for value in column_card.top] == ranked[: cards.TOP_VALUES]
+    assert (column_card.all.nulls, column_card.all.distinct) == (len(values) - len(known), len(set(known)))
+    assert (column_card.all.min, column_card.all.max) == (min(known, default=None), max(known, default=None))
+    assert column_card.bars(10) == cards.Bars((), (), None)
 
 
 def test_top_values_of_a_filter_have_counts_of_all_rows() -> None:
     texts = [*(50 * [f"v{n}" for n in range(20)]), "rare", "rare", "alone"]
-    made = card(in_memory(pa.array(texts), n=pa.array(range(len(texts)))), "v", col("n") >= 998)
-    assert [(one.value, one.all, one.met) for one in made.top] == [
+    column_card = card(in_memory(pa.array(texts), n=pa.array(range(len(texts)))), "v", col("n") >= 998)
+    assert [(value.value, value.all, value.met) for value in column_card.top] == [
         ("rare", 2, 2), ("alone", 1, 1), ("v18", 50, 1), ("v19", 50, 1),
     ]  # fmt: skip
-    assert made.met is not None and (made.met.distinct, made.all.distinct) == (4, 22)
+    assert column_card.met is not None and (column_card.met.distinct, column_card.all.distinct) == (4, 22)
 
 
 def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,15 +169,20 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
     statements: list[str] = []
     run = cards._CardQuery._run
 
-    def note(self, own, wanted, *others, **options):
-        statements.append(wanted)
-        return run(self, own, wanted, *others, **options)
+    def note(self, own, figures, *arguments, **options):
+        statements.append(figures)
+        return run(self, own, figures, *arguments, **options)
 
     monkeypatch.setattr(cards, "BLOCK_ROWS", 20)  # more rows than a sample has
     card(snapshot, "v")
     monkeypatch.setattr(cards._CardQuery, "_run", note)
-    made = card(snapshot, "v", where)
-    assert [(one.value, one.all) for one in made.top] == [("rare", 2), ("alone", 1), ("v18", 50), ("v19", 50)]
+    column_card = card(snapshot, "v", where)
+    assert [(value.value, value.all) for value in column_card.top] == [
+        ("rare", 2),
+        ("alone", 1),
+        ("v18", 50),
+        ("v19", 50),
+    ]
     assert len(statements) == 1
     know_count(snapshot, where, 5)
     card(snapshot, "n", where)
@@ -175,9 +190,13 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_values_that_are_too_long_are_counted_and_not_shown() -> None:
-    made = card(in_memory(pa.array(["x" * 5000, "x" * 5000, "y"])), "v")
-    assert ([one.value for one in made.top], made.all.distinct, made.all.rows) == (["y"], 2, 3)
-    assert made.all.max == "y" and len(made.all.min) == LONGEST_EXTREME
+    column_card = card(in_memory(pa.array(["x" * 5000, "x" * 5000, "y"])), "v")
+    assert ([value.value for value in column_card.top], column_card.all.distinct, column_card.all.rows) == (
+        ["y"],
+        2,
+        3,
+    )
+    assert column_card.all.max == "y" and len(column_card.all.min) == LONGEST_EXTREME
 
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30)
@@ -228,15 +247,17 @@ def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.Monkey
     snapshot = in_memory(values, n=pa.array(range(len(values))))
     for where in (None, col("n") >= 1):
         for sampled in {False, many}:
-            made = card(snapshot, "v", where, sampled=sampled)
-            bars = made.bars(24)
-            assert sum(bars.all) + sum(n for _, n in made.all.top) <= made.all.rows
-            assert made.shown.rows - made.shown.nulls >= sum(bars.met or ())
-            if made.is_comparable:
-                asked = [made.value_filter([one.value]) for one in made.top[:3]]
-                asked += [made.range_filter(bars, 0, place) for place in range(len(bars)) if bars.can_filter]
-                for one in asked:
-                    bind(one, snapshot.schema, "rows")
+            column_card = card(snapshot, "v", where, sampled=sampled)
+            bars = column_card.bars(24)
+            assert sum(bars.all) + sum(n for _, n in column_card.all.top) <= column_card.all.rows
+            assert column_card.shown.rows - column_card.shown.nulls >= sum(bars.met or ())
+            if column_card.is_comparable:
+                conditions = [column_card.value_filter([value.value]) for value in column_card.top[:3]]
+                conditions += [
+                    column_card.range_filter(bars, 0, place) for place in range(len(bars)) if bars.can_filter
+                ]
+                for condition in conditions:
+                    bind(condition, snapshot.schema, "rows")
     whole = card(snapshot, "v")
     assert (whole.all.rows, whole.all.nulls) == (len(values), values.null_count)
     assert whole.type == values.type
@@ -269,11 +290,16 @@ def test_card_of_pending_changes_and_deletions(tmp_path: Path) -> None:
         table.update([{"_id": 5, "n": -5}])
         table.delete(ids=[6])
         table.insert([{"n": 1000, "at": {"x": "1"}}])
-        made = card(table.snapshot(), "n", col("n") > 90)
-        assert (before.all.min, made.all.min, made.all.max, made.all.rows) == (0, -5, 1000, 100)
-        assert made.met is not None and made.met.rows == 10
+        column_card = card(table.snapshot(), "n", col("n") > 90)
+        assert (before.all.min, column_card.all.min, column_card.all.max, column_card.all.rows) == (
+            0,
+            -5,
+            1000,
+            100,
+        )
+        assert column_card.met is not None and column_card.met.rows == 10
         inside = card(table.snapshot(), "at.x")
-        assert sum(one.count for one in inside.top) == 100 and inside.column == "at.x"
+        assert sum(value.count for value in inside.top) == 100 and inside.column == "at.x"
 
 
 def test_a_sample_shows_what_all_rows_show(tmp_path: Path, small_samples: None) -> None:
@@ -289,24 +315,26 @@ def test_a_sample_shows_what_all_rows_show(tmp_path: Path, small_samples: None) 
     assert 10 <= sampled.met.rows <= 16
     exact = card(snapshot, "n", col("t") == "t1")
     assert not exact.sampled and (exact.all.rows, exact.all.min, exact.all.max) == (1000, 0, 999)
-    assert [one.value for one in card(snapshot, "t").top] == ["t0", "t1", "t2"]
+    assert [value.value for value in card(snapshot, "t").top] == ["t0", "t1", "t2"]
 
 
 def test_bars_are_found_anew_where_the_sample_was_not_like_the_rest(small_samples: None) -> None:
     values = [0.0] * 20 + [float(n) * 1e9 for n in range(1000)] + [1e-3 * n for n in range(20)]
-    made = card(in_memory(pa.array(values)), "v")
-    assert len([n for n in made.bars(20).all if n]) > 10
+    column_card = card(in_memory(pa.array(values)), "v")
+    assert len([n for n in column_card.bars(20).all if n]) > 10
 
 
 def test_of_mostly_different_texts_the_frequent_ones_are_found(small_samples: None) -> None:
     texts = [f"u{n}" if n % 4 else "often" for n in range(2000)]
-    made = card(in_memory(pa.array(texts)), "v")
-    assert made.all.approximate and [(one.value, one.count) for one in made.top] == [("often", 500)]
-    assert made.all.distinct == pytest.approx(1501, rel=0.2)
+    column_card = card(in_memory(pa.array(texts)), "v")
+    assert column_card.all.approximate and [(value.value, value.count) for value in column_card.top] == [
+        ("often", 500)
+    ]
+    assert column_card.all.distinct == pytest.approx(1501, rel=0.2)
     some = card(in_memory(pa.array(texts), n=pa.array(range(2000))), "v", col("n") < 100)
     assert some.met is not None and some.top[0] == cards.TopValue("often", 500, 25)
     few = card(in_memory(pa.array(texts), n=pa.array(range(2000))), "v", col("n") < 3)
-    assert [(one.value, one.all, one.met) for one in few.top] == [
+    assert [(value.value, value.all, value.met) for value in few.top] == [
         ("often", 500, 1),
         ("u1", 1, 1),
         ("u2", 1, 1),
@@ -315,9 +343,9 @@ def test_of_mostly_different_texts_the_frequent_ones_are_found(small_samples: No
 
 def test_value_filter_takes_several_values_and_null() -> None:
     column = pa.array(["a", "b", None, "c"])
-    made = card(in_memory(column), "v")
+    column_card = card(in_memory(column), "v")
     for values, count in ((["a"], 1), (["a", "c"], 2), ([None], 1), (["b", None], 2)):
-        assert met_by(made.value_filter(values), column) == count
+        assert met_by(column_card.value_filter(values), column) == count
     flags = pa.array([True, False, None])
     assert met_by(card(in_memory(flags), "v").value_filter([False]), flags) == 1
 
@@ -325,9 +353,9 @@ def test_value_filter_takes_several_values_and_null() -> None:
 def test_a_card_is_cached_until_the_rows_change(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot, where = in_memory(pa.array([1, 2, 3])), col("v") > 1
     assert cached_card(snapshot, "v", where) is None
-    made = card(snapshot, "v", where)
+    column_card = card(snapshot, "v", where)
     monkeypatch.setattr(cards, "cursor", None)
-    assert card(snapshot, "v", where) is made is cached_card(snapshot, "v", where)
+    assert card(snapshot, "v", where) is column_card is cached_card(snapshot, "v", where)
     assert cached_card(snapshot, "v") is not None  # of all rows, which the other was made of
     assert cached_card(snapshot, "v", col("v") > 2) is None
 

@@ -57,7 +57,7 @@ def test_a_value_that_is_not_held_exactly_ends_the_query(tmp_path, value, kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "held"),
+    ("value", "kind", "expected"),
     [
         (" 12345678901234567.000", "int64", 12345678901234567),
         ("1e3", "int64", 1000),
@@ -73,7 +73,7 @@ def test_a_value_that_is_not_held_exactly_ends_the_query(tmp_path, value, kind):
     ],
     ids=str,
 )
-def test_a_value_that_is_held_comes_in_the_type_that_was_asked_for(tmp_path, value, kind, held):
+def test_a_value_that_is_held_comes_in_the_type_that_was_asked_for(tmp_path, value, kind, expected):
     actual = cast(tmp_path, value, kind)
-    assert actual.to_pylist() == [held]
+    assert actual.to_pylist() == [expected]
     assert actual.type == type_named(kind)

@@ -96,7 +96,7 @@ PATTERNS = [
 
 
 @pytest.mark.slow(except_every=7)
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda one: one.text)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.text)
 def test_cells_found_are_those_of_python(table, pattern) -> None:
     snapshot = table.snapshot()
     for query in (
@@ -183,16 +183,16 @@ def test_hits_near_the_start_are_sure_before_others_are_looked_at(tmp_path: Path
     pq.write_table(pa.table({"t": [f"r{i}" for i in range(n)]}), path, row_group_size=50_000)
     view = View(open_dataset(path).snapshot())
     looked = CellSearch(view, TextPattern("r1"), ["t"], start=200_000)
-    seen: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
 
     def stop_when_sure(progress) -> None:
-        seen.append((looked.hits.sure_rows, looked.hits.count))
+        reports.append((looked.hits.sure_rows, looked.hits.count))
 
     looked.run(Job(stop_when_sure))
-    assert seen[0][0] == search.NEAR_ROWS and looked.hits.count == sum(
+    assert reports[0][0] == search.NEAR_ROWS and looked.hits.count == sum(
         f"r{i}".startswith("r1") for i in range(n)
     )
-    assert [sure for sure, _ in seen] == sorted(sure for sure, _ in seen)
+    assert [sure for sure, _ in reports] == sorted(sure for sure, _ in reports)
 
 
 def test_a_search_that_is_stopped_keeps_what_it_found(table) -> None:
@@ -232,7 +232,7 @@ def test_the_next_hit_goes_along_rows_and_begins_again() -> None:
         cell = step[0][0], names.index(step[0][1])
     assert walk == [((2, "c"), False), ((2, "a"), False), ((5, "a"), False), ((7, "c"), False),
                     ((2, "c"), True)]  # fmt: skip
-    assert [hits.place(one, names) for one, _ in walk[:4]] == [0, 1, 2, 3] and hits.place(
+    assert [hits.place(hit, names) for hit, _ in walk[:4]] == [0, 1, 2, 3] and hits.place(
         (0, "a"), names
     ) is None
     assert hits.before((2, 0), names) == ((7, "c"), True) and hits.before((5, 1), names) == ((2, "a"), False)

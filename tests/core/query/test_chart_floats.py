@@ -60,19 +60,19 @@ def test_floats_of_a_file_make_the_same_chart_as_those_in_memory(tmp_path, value
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=1_500)
     file = open_dataset(tmp_path / "rows.parquet")
     for spec in FLOAT_CHARTS:
-        here, there = read_chart(query_of_rows(rows), spec), read_chart(file.query(), spec)
-        assert there.left_out == here.left_out and there.used == here.used, spec
-        pd.testing.assert_frame_equal(there.figures().to_pandas(), here.figures().to_pandas())
+        in_memory, in_file = read_chart(query_of_rows(rows), spec), read_chart(file.query(), spec)
+        assert in_file.left_out == in_memory.left_out and in_file.used == in_memory.used, spec
+        pd.testing.assert_frame_equal(in_file.figures().to_pandas(), in_memory.figures().to_pandas())
 
 
 def test_a_chart_of_floats_reads_its_file_once(tmp_path, monkeypatch):
     """The footer says how far they reach; were it wrong, the file would be read again."""
     statements = list[str]()
-    read = figure_rows.LocalRows.read
+    read_rows = figure_rows.LocalRows.read
     monkeypatch.setattr(
         figure_rows.LocalRows,
         "read",
-        lambda self, sql, types: statements.append(sql) or read(self, sql, types),
+        lambda self, sql, types: statements.append(sql) or read_rows(self, sql, types),
     )
     for name, values, times in (("right", [], 1), ("wrong", [math.nan], 5)):
         path = tmp_path / f"{name}.parquet"

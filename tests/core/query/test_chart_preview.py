@@ -51,7 +51,9 @@ def test_sums_grow_with_the_rows_and_means_do_not(rows):
     for aggregate in ("sum", "mean", "median"):
         spec = ChartSpec("bar", x="kind", measure="value", aggregate=aggregate)
         name = f"{aggregate}(value)"
-        estimate, exact = (read(rows, spec).figures()[name] for read in (preview_chart, read_chart))
+        estimate, exact = (
+            read_figures(rows, spec).figures()[name] for read_figures in (preview_chart, read_chart)
+        )
         assert np.allclose(estimate, exact, rtol=0.1), aggregate
 
 
@@ -64,7 +66,8 @@ def test_a_filter_is_met_by_about_as_many_rows(rows):
 
 def test_boxes_of_a_preview_have_the_height_of_all_and_so_many_rows(rows):
     estimate, exact = (
-        read(rows, ChartSpec("box", x="kind", y="value")).table for read in (preview_chart, read_chart)
+        read_figures(rows, ChartSpec("box", x="kind", y="value")).table
+        for read_figures in (preview_chart, read_chart)
     )
     assert np.allclose(estimate["value"], exact["value"], rtol=0.05)
     assert np.allclose(estimate["rows"], exact["rows"], rtol=0.1)

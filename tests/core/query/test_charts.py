@@ -75,11 +75,11 @@ def by_value(data: ChartData, name: str = "value") -> dict:
     """Figures by the values of their places."""
     lows = [{p.key: p.low for p in d.places} for d in (data.panels, data.color, data.x, data.y) if d]
     names = [n for n in ("panels", "color", "x", "y") if n in data.table.column_names]
-    found = {}
+    by_key = {}
     for row in data.table.to_pylist():
         key = tuple(low[row[n]] for low, n in zip(lows, names, strict=True))
-        found[key if len(key) > 1 else key[0]] = row[name]
-    return found
+        by_key[key if len(key) > 1 else key[0]] = row[name]
+    return by_key
 
 
 FUNCTIONS = {
@@ -432,9 +432,11 @@ def test_a_cancelled_job_reads_no_chart(rows):
 
 
 def test_progress_is_reported(rows):
-    seen: list[float] = []
-    read_chart(query_of_rows(rows), ChartSpec("bar", "carrier"), Job(lambda p: seen.append(p.done / p.total)))
-    assert seen and all(0 <= share <= 1 for share in seen)
+    shares: list[float] = []
+    read_chart(
+        query_of_rows(rows), ChartSpec("bar", "carrier"), Job(lambda p: shares.append(p.done / p.total))
+    )
+    assert shares and all(0 <= share <= 1 for share in shares)
 
 
 def test_figures_have_the_values_in_place_of_keys(rows):
@@ -444,8 +446,8 @@ def test_figures_have_the_values_in_place_of_keys(rows):
     assert chart(rows, "histogram", x="distance").figures().column_names == [
         "distance from", "distance to below", "rows",
     ]  # fmt: skip
-    others = chart(rows, "bar", x="tail").figures()
-    assert "others" in others["tail"].to_pylist()
+    answer = chart(rows, "bar", x="tail").figures()
+    assert "others" in answer["tail"].to_pylist()
     twice = chart(rows, "bar", x="ok", color="ok").figures()
     assert twice.column_names == ["ok", "ok 2", "rows"]
     points = chart(rows, "scatter", x="distance", y="delay").figures()
@@ -456,8 +458,8 @@ def test_figures_have_the_values_in_place_of_keys(rows):
 
 
 def test_figures_of_points_have_values_whatever_the_scale(rows):
-    kept = ["distance", "delay", "day", "moment"]
-    first = rows.select(kept).slice(0, 200)
+    names = ["distance", "delay", "day", "moment"]
+    first = rows.select(names).slice(0, 200)
     first = first.filter(pc.is_valid(first["delay"]))
     logged = chart(first, "scatter", x="distance", y="delay", log_x=True).figures()
     assert sorted(logged["distance"].to_pylist()) == sorted(first["distance"].to_pylist())

@@ -65,27 +65,27 @@ def test_a_dataset_does_not_differ_from_itself(open_columns):
 
 
 def test_keys_that_are_not_unique_or_missing_are_said(open_columns):
-    one = open_columns("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
-    other = open_columns("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
-    actual = compare(one, other, "k")
+    before = open_columns("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
+    after = open_columns("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
+    actual = compare(before, after, "k")
     assert actual.changed.tolist() == [2] and actual.changed_before.tolist() == [1]
     assert any("one: 2 rows share their key (k)" in note for note in actual.notes)
     assert any("1 row has no value in k" in note for note in actual.notes)
-    assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("n",)
+    assert suggest_key(before.snapshot(), after.snapshot(), Job()) == ("n",)
     plain = [open_columns(name, k=[1, 1], x=[1.0, 2.0]).snapshot() for name in ("x", "y")]
     assert suggest_key(*plain, Job()) == ()
 
 
 def test_keys_of_several_columns_are_found_by_the_first_that_tell_rows_apart(open_columns):
     place = {"country": ["A", "A", "B", "B"], "part": ["x"] * 4, "year": [1, 2, 1, 2]}
-    one, other = (
+    before, after = (
         open_columns("one", **place, pop=[5, 6, 7, 8]),
         open_columns("other", **place, pop=[5, 6, 7, 5]),
     )
-    assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("country", "year")
-    assert compare(one, other).changed.tolist() == [3]
+    assert suggest_key(before.snapshot(), after.snapshot(), Job()) == ("country", "year")
+    assert compare(before, after).changed.tolist() == [3]
     again = open_columns("again", **{**place, "year": [1, 2, 1, None]}, pop=[5, 6, 7, 8])
-    assert suggest_key(one.snapshot(), again.snapshot(), Job()) == ("pop",), "a key is there in every row"
+    assert suggest_key(before.snapshot(), again.snapshot(), Job()) == ("pop",), "a key is there in every row"
     three = [open_columns(n, a=[1, 1, 1, 2], b=[1, 1, 2, 1], c=[1, 2, 1, 1]).snapshot() for n in ("t", "u")]
     assert suggest_key(*three, Job()) == ("a", "b", "c")
     empty = [open_columns(n, a=pa.array([], pa.int64())).snapshot() for n in ("v", "w")]
@@ -93,14 +93,14 @@ def test_keys_of_several_columns_are_found_by_the_first_that_tell_rows_apart(ope
 
 
 def test_many_rows_of_one_key_do_not_multiply(open_columns):
-    one, other = (open_columns(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
-    assert not compare(one, other, "k")
+    before, after = (open_columns(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
+    assert not compare(before, after, "k")
 
 
 def test_a_key_of_several_columns_and_of_other_types(open_columns):
-    one = open_columns("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
-    other = open_columns("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
-    actual = compare(one, other, ["y", "d"])
+    before = open_columns("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
+    after = open_columns("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
+    actual = compare(before, after, ["y", "d"])
     assert (actual.removed.tolist(), actual.added.tolist(), actual.changed.tolist()) == ([1], [1], [])
     assert [name for name, _, _ in actual.schema.retyped] == ["y", "d"]
     assert "compared as numbers" in str(actual)
@@ -144,11 +144,13 @@ def test_texts_that_repeat_are_compared_by_what_they_are(tmp_path, ordered):
     after[chosen[:200]] = words[random.integers(0, len(words), 200)]
     after[chosen[200:]] = [text and text.upper() for text in before[chosen[200:]]]
     order = keys if ordered else random.permutation(size)
-    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
-    pq.write_table(pa.table({"k": keys, "t": pa.array(before, pa.string())}), one, row_group_size=1_100)
+    before_file, after_file = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    pq.write_table(
+        pa.table({"k": keys, "t": pa.array(before, pa.string())}), before_file, row_group_size=1_100
+    )
     shuffled = pa.table({"k": keys[order], "t": pa.array(after[order], pa.string())})
-    pq.write_table(shuffled, other, row_group_size=700)
-    actual = compare(open_dataset(one), open_dataset(other), "k")
+    pq.write_table(shuffled, after_file, row_group_size=700)
+    actual = compare(open_dataset(before_file), open_dataset(after_file), "k")
     different = [key for key in keys if before[key] != after[key]]
     assert sorted(order[actual.changed].tolist()) == different
     column = next(column for column in actual.columns if column.name == "t")
@@ -156,17 +158,17 @@ def test_texts_that_repeat_are_compared_by_what_they_are(tmp_path, ordered):
     for cell in column.examples:
         texts = before[cell.before_row], after[order[cell.after_row]]
         assert (cell.before.as_py(), cell.after.as_py()) == texts
-    lenient = compare(open_dataset(one), open_dataset(other), "k", ignore_case=True)
+    lenient = compare(open_dataset(before_file), open_dataset(after_file), "k", ignore_case=True)
     lower = [[text and text.lower() for text in side] for side in (before, after)]
     assert len(lenient.changed) == sum(a != b for a, b in zip(*lower, strict=True)) < len(different)
 
 
 def test_columns_that_one_side_alone_has_are_said_and_not_compared(open_columns):
-    one, other = (
+    before, after = (
         open_columns("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
         open_columns("other", k=[1, 2], a=[1, 2], new=[5, 6]),
     )
-    actual = compare(one, other, "k")
+    actual = compare(before, after, "k")
     assert actual and actual.num_rows == 0
     assert (actual.schema.added, actual.schema.removed, actual.schema.reordered) == (
         ("new",),
@@ -178,32 +180,32 @@ def test_columns_that_one_side_alone_has_are_said_and_not_compared(open_columns)
 
 
 def test_what_cannot_be_compared_says_why(open_columns):
-    one, other = open_columns("one", k=[1], l=[[1]]), open_columns("other", q=[1], l=[[2]])
+    before, after = open_columns("one", k=[1], l=[[1]]), open_columns("other", q=[1], l=[[2]])
     with pytest.raises(BadData, match="have no column name in common"):
         compare(open_columns("x", a=[1]), open_columns("y", b=[1]))
     with pytest.raises(UnknownColumn, match="other has no column 'k'"):
-        compare(one, other, "k")
+        compare(before, after, "k")
     with pytest.raises(BadData, match="column 'l' cannot be a key"):
-        compare(one, other, "l")
+        compare(before, after, "l")
     with pytest.raises(UnknownColumn):
-        compare(one, other, [], columns=["nothing"])
+        compare(before, after, [], columns=["nothing"])
     with pytest.raises(BadData, match="the tolerance -1 is not a number"):
-        compare(one, other, [], tolerance=-1)
+        compare(before, after, [], tolerance=-1)
     with pytest.raises(BadData, match="compare was given 5"):
-        compare(one, 5)
+        compare(before, 5)
 
 
 def test_a_file_that_changes_meanwhile_is_not_shown_as_it_was(open_columns):
-    one, other = open_columns("one", n=[1, 2]), open_columns("other", n=[1, 3])
-    rows = ComparedRows(compare(one, other, []))
+    before, after = open_columns("one", n=[1, 2]), open_columns("other", n=[1, 3])
+    rows = ComparedRows(compare(before, after, []))
     open_columns("other", n=[1, 2, 3, 4])
     with pytest.raises(FileProblem, match="changed"):
         rows.page(0, 2)
 
 
 def test_answers_of_queries_are_compared_too(open_columns):
-    one = open_columns("one", k=[1, 2, 3], n=[1, 2, 3])
-    actual = compare(one.where("k < 3"), one.where("k > 1"), "k")
+    before = open_columns("one", k=[1, 2, 3], n=[1, 2, 3])
+    actual = compare(before.where("k < 3"), before.where("k > 1"), "k")
     assert (len(actual.added), len(actual.removed), len(actual.changed)) == (1, 1, 0)
 
 
@@ -211,28 +213,28 @@ def test_answers_of_queries_are_compared_too(open_columns):
 def test_ten_thousand_columns():
     columns = {f"c{n}": [n, n] for n in range(10_000)}
     changed = columns | {"c77": [77, 1], "c9999": [0, 9999]}
-    one, other = (SnapshotSource(snapshot_of_rows(pa.table(each), "t")) for each in (columns, changed))
-    actual = compare(one, other, [])
+    before, after = (SnapshotSource(snapshot_of_rows(pa.table(each), "t")) for each in (columns, changed))
+    actual = compare(before, after, [])
     assert {column.name for column in actual.columns if column.rows} == {"c77", "c9999"}
     assert actual.changed.tolist() == [0, 1]
 
 
 def test_the_differences_as_a_table_have_what_was_before(open_columns):
-    one = open_columns("one", k=[1, 2, 3], word=["a", None, "c"], word_before=[0, 0, 0])
-    other = open_columns("other", k=[1, 2, 4], word=[None, "b", "d"], word_before=[0, 0, 0])
-    table = read_differences(compare(one, other, "k"))
+    before = open_columns("one", k=[1, 2, 3], word=["a", None, "c"], word_before=[0, 0, 0])
+    after = open_columns("other", k=[1, 2, 4], word=[None, "b", "d"], word_before=[0, 0, 0])
+    table = read_differences(compare(before, after, "k"))
     assert table.column_names == ["_change", "_columns", "k", "word", "word_before_", "word_before"]
     assert table.to_pylist()[0] == {
         "_change": "changed", "_columns": "word", "k": 1, "word": None, "word_before_": "a", "word_before": 0,
     }  # fmt: skip
     assert table["_change"].to_pylist() == ["changed", "changed", "removed", "added"]
-    assert read_differences(compare(one, other, "k"), limit=2).num_rows == 2
-    assert read_differences(compare(one, one)).num_rows == 0
+    assert read_differences(compare(before, after, "k"), limit=2).num_rows == 2
+    assert read_differences(compare(before, before)).num_rows == 0
 
 
 def test_differences_of_differences_have_names_of_their_own(open_columns):
-    one = open_columns("one", k=[1, 2], _change=["added", "added"], _columns=["v", "v"])
-    other = open_columns("other", k=[1, 2], _change=["added", "removed"], _columns=["v", "v"])
-    table = read_differences(compare(one, other, "k"))
+    before = open_columns("one", k=[1, 2], _change=["added", "added"], _columns=["v", "v"])
+    after = open_columns("other", k=[1, 2], _change=["added", "removed"], _columns=["v", "v"])
+    table = read_differences(compare(before, after, "k"))
     assert table.column_names == ["_change_", "_columns_", "k", "_change", "_change_before", "_columns"]
     assert table.to_pylist()[0]["_change_"] == "changed"

@@ -83,11 +83,11 @@ def held() -> int:
 
 def alike(ask: Callable[[], pa.Table]) -> list[dict[str, Any]]:
     """The answer, which is the same each time."""
-    found = [ask() for _ in range(TIMES)]
-    told = [str(rows.to_pylist()) for rows in found]
-    assert told == told[:1] * TIMES
-    assert all(rows.schema.equals(found[0].schema) for rows in found)
-    rows: list[dict[str, Any]] = found[0].to_pylist()
+    answers = [ask() for _ in range(TIMES)]
+    texts = [str(rows.to_pylist()) for rows in answers]
+    assert texts == texts[:1] * TIMES
+    assert all(rows.schema.equals(answers[0].schema) for rows in answers)
+    rows: list[dict[str, Any]] = answers[0].to_pylist()
     return rows
 
 
@@ -112,9 +112,9 @@ def test_every_type_is_answered_from_memory_as_from_its_files(store: Store, name
 )
 def test_nan_and_both_zeros_are_compared_alike(store: Store, condition: str) -> None:
     table_of(store)
-    (found,) = alike(lambda: store.sql(f"select count(*) n from t where {condition}"))
+    (row,) = alike(lambda: store.sql(f"select count(*) n from t where {condition}"))
     with duckdb_of(COLUMNS["real"][1] * 120) as connection:
-        assert found["n"] == connection.sql(f"select count(*) from t where {condition}").fetchall()[0][0]
+        assert row["n"] == connection.sql(f"select count(*) from t where {condition}").fetchall()[0][0]
 
 
 def duckdb_of(values: list[Any]) -> Any:
@@ -148,27 +148,27 @@ def test_rows_that_are_joined_or_sorted_are_read_from_files(store: Store) -> Non
 
 def test_texts_that_repeat_are_kept_as_codes(store: Store) -> None:
     table = table_of(store)
-    told = [footer_of(segment.path) for segment in table.snapshot().segments]
-    assert all(is_coded(one, "text") and not is_coded(one, "whole") for one in told)
+    footers = [footer_of(segment.path) for segment in table.snapshot().segments]
+    assert all(is_coded(footer, "text") and not is_coded(footer, "whole") for footer in footers)
     assert alike(lambda: store.sql("select text from t where text > 'a' order by 1"))[-1]["text"] == "ä"
 
 
 def test_changes_are_seen(store: Store) -> None:
     table = store.create_table("t", {"kind": ["a", "b"] * 500, "n": list(range(1000))})
     table.maintenance.flush()
-    asked = "select kind, count(*) c, sum(n) s from t group by 1 order by 1"
-    before = alike(lambda: store.sql(asked))
+    text = "select kind, count(*) c, sum(n) s from t group by 1 order by 1"
+    before = alike(lambda: store.sql(text))
     assert before[0] == {"kind": "a", "c": 500, "s": 249_500}
     table.update([{"_id": 0, "n": 10_000}])
-    assert alike(lambda: store.sql(asked))[0] == {"kind": "a", "c": 500, "s": 259_500}
+    assert alike(lambda: store.sql(text))[0] == {"kind": "a", "c": 500, "s": 259_500}
     table.delete(ids=[0, 2])
-    assert alike(lambda: store.sql(asked))[0] == {"kind": "a", "c": 498, "s": 249_498}
+    assert alike(lambda: store.sql(text))[0] == {"kind": "a", "c": 498, "s": 249_498}
     table.insert([{"kind": "c", "n": 1}])
     assert alike(lambda: table.group_by("kind").agg(c=agg.count(), s=agg.sum("n")).read())[2] == {
         "kind": "c", "c": 1, "s": 1,
     }  # fmt: skip
     table.history.undo(), table.history.undo(), table.history.undo()
-    assert alike(lambda: store.sql(asked)) == before
+    assert alike(lambda: store.sql(text)) == before
 
 
 def test_changes_to_columns_are_seen(store: Store) -> None:
@@ -245,8 +245,8 @@ def test_texts_that_are_none_are_refused_each_time(tmp_path: Path) -> None:
 def test_tables_of_any_name_are_read_from_memory(store: Store, name: str) -> None:
     store.create_table(name, {"Kind": ["a", "b", "a"], 'o"dd name': [1, 2, 3]}).maintenance.flush()
     written = '"' + name.replace('"', '""') + '"'
-    asked = f'select kind, sum("o""dd name") s from {written} x group by 1 order by 1'
-    assert alike(lambda: store.sql(asked)) == [{"Kind": "a", "s": 4}, {"Kind": "b", "s": 2}]
+    text = f'select kind, sum("o""dd name") s from {written} x group by 1 order by 1'
+    assert alike(lambda: store.sql(text)) == [{"Kind": "a", "s": 4}, {"Kind": "b", "s": 2}]
     assert held() > 0
 
 
@@ -255,11 +255,11 @@ def test_one_statement_may_read_a_table_twice_and_at_two_versions(store: Store) 
     table.maintenance.flush()
     table.insert([{"n": 100}])
     table.maintenance.flush()
-    asked = (
+    text = (
         "select (select sum(n) from t) a, (select sum(n) from t at (version => 1)) b,"
         " (select max(n) from t) c"
     )
-    assert alike(lambda: store.sql(asked)) == [{"a": 145, "b": 45, "c": 100}]
+    assert alike(lambda: store.sql(text)) == [{"a": 145, "b": 45, "c": 100}]
     assert alike(lambda: store.sql("select count(*) n from t a join t b using (n)")) == [{"n": 11}]
 
 
@@ -279,8 +279,8 @@ class Impatient(Job):
         self._decoded = 0
         real = whole._keep
 
-        def noted(*given: Any) -> None:
-            real(*given)
+        def noted(*arguments: Any) -> None:
+            real(*arguments)
             self._decoded += 1
             if self._decoded == most:
                 self.cancel()
@@ -296,10 +296,10 @@ def test_decoding_ends_with_the_row_group_at_which_it_is_cancelled(
     pq.write_table(pa.table(rows), path, row_group_size=100)
     dataset = open_dataset(path)
     grouped = dataset.group_by("kind").agg(n=agg.sum("n"))
-    asked = "select kind, sum(n) n from t group by 1 order by 1"
+    text = "select kind, sum(n) n from t group by 1 order by 1"
     for ask in (
         lambda job=None: grouped.read(job),
-        lambda job=None: sql(asked, {"t": dataset}, job=job),
+        lambda job=None: sql(text, {"t": dataset}, job=job),
     ):
         expected = ask()
         with monkeypatch.context() as patch:

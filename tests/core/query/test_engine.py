@@ -77,8 +77,8 @@ def test_a_late_interrupt_finds_the_connection_closed_and_is_quiet() -> None:
 
 
 def test_what_the_engine_refuses_names_the_table_and_a_way_out() -> None:
-    told = r"flights: the query cannot be computed.*Conversion Error.*cast it to text"
-    with pytest.raises(LamellaError, match=told), cursor(Job(), "flights") as own:
+    message = r"flights: the query cannot be computed.*Conversion Error.*cast it to text"
+    with pytest.raises(LamellaError, match=message), cursor(Job(), "flights") as own:
         own.sql("select cast('x' as integer)").fetchall()
 
 

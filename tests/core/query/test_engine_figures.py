@@ -80,32 +80,32 @@ def pair(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     ids=lambda spec: "-".join(map(str, spec.to_json().values())),
 )
 def test_a_chart_is_the_same(pair: tuple[Dataset, SparkTable], spec: ChartSpec) -> None:
-    here, there = (read_chart(one.query(), spec) for one in pair)
-    comparison = compare_answers(here.table, there.table, in_order=True)
+    own, engine = (read_chart(source.query(), spec) for source in pair)
+    comparison = compare_answers(own.table, engine.table, in_order=True)
     assert comparison.is_same, (comparison.problem, comparison.differences[:3])
-    assert (there.x, there.y, there.color, there.panels) == (here.x, here.y, here.color, here.panels)
-    assert (there.rows, there.used, there.left_out) == (here.rows, here.used, here.left_out)
-    assert there.remarks == here.remarks
+    assert (engine.x, engine.y, engine.color, engine.panels) == (own.x, own.y, own.color, own.panels)
+    assert (engine.rows, engine.used, engine.left_out) == (own.rows, own.used, own.left_out)
+    assert engine.remarks == own.remarks
 
 
 def test_a_chart_of_a_line_of_steps_shows_points_of_few_rows(pair: tuple[Dataset, SparkTable]) -> None:
-    here, there = (
-        read_chart(one.query().where(col("id") < 60), ChartSpec("scatter", "id", "f", color="k"))
-        for one in pair
+    own, engine = (
+        read_chart(source.query().where(col("id") < 60), ChartSpec("scatter", "id", "f", color="k"))
+        for source in pair
     )
-    assert there.shows_points and compare_answers(here.table, there.table, in_order=False).is_same
+    assert engine.shows_points and compare_answers(own.table, engine.table, in_order=False).is_same
 
 
 @pytest.mark.slow(except_every=6)
 @pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
 def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name: str) -> None:
-    table, there = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, "rows")
-    here, made = card(table, name), there.card(name, None, Job())
+    table, engine = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, "rows")
+    own, engine_card = card(table, name), engine.card(name, None, Job())
     for figure in ("rows", "nulls", "nans", "min", "max", "top"):
-        assert getattr(made.all, figure) == getattr(here.all, figure), figure
-    assert made.all.distinct == pytest.approx(here.all.distinct, rel=0.1), "both are estimates"
-    assert sum(made.all.bins.values()) == sum(here.all.bins.values())
-    ours, theirs = profile(table, name), there.profile(name, None, Job())
+        assert getattr(engine_card.all, figure) == getattr(own.all, figure), figure
+    assert engine_card.all.distinct == pytest.approx(own.all.distinct, rel=0.1), "both are estimates"
+    assert sum(engine_card.all.bins.values()) == sum(own.all.bins.values())
+    ours, theirs = profile(table, name), engine.profile(name, None, Job())
     for figure in ("rows", "nulls", "nans", "distinct", "min", "max", "quantiles", "histogram", "lengths"):
         assert getattr(theirs, figure) == getattr(ours, figure), figure
     assert (theirs.top_values, theirs.approximate) == (ours.top_values, ours.approximate)
@@ -118,32 +118,34 @@ def test_cards_have_figures_of_all_rows_and_of_those_that_meet_a_filter(
     pair: tuple[Dataset, SparkTable], name: str
 ) -> None:
     where = (col("many") == "m7") | col("k").is_null()
-    here = card(pair[0].snapshot(), name, where)
-    there = EngineRows(pair[1].query(), pair[1].schema, "rows").card(name, where, Job())
-    assert here.met is not None and there.met is not None
-    assert there.top == here.top
-    for ours, theirs in ((here.all, there.all), (here.met, there.met)):
+    own = card(pair[0].snapshot(), name, where)
+    engine = EngineRows(pair[1].query(), pair[1].schema, "rows").card(name, where, Job())
+    assert own.met is not None and engine.met is not None
+    assert engine.top == own.top
+    for ours, theirs in ((own.all, engine.all), (own.met, engine.met)):
         for figure in ("rows", "nulls", "nans", "min", "max", "top"):
             assert getattr(theirs, figure) == getattr(ours, figure), figure
         assert theirs.distinct == pytest.approx(ours.distinct, rel=0.1), "both are estimates"
-    bars = there.bars(20)
-    assert sum(bars.all) == sum(here.all.bins.values())
-    assert sum(bars.met or ()) == sum(here.met.bins.values())
-    assert all(met <= every for met, every in zip(bars.met or (), bars.all, strict=True))
+    bars = engine.bars(20)
+    assert sum(bars.all) == sum(own.all.bins.values())
+    assert sum(bars.met or ()) == sum(own.met.bins.values())
+    assert all(met <= total for met, total in zip(bars.met or (), bars.all, strict=True))
 
 
 def test_another_filter_counts_only_the_rows_that_meet_it(
     pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, statements = EngineRows(pair[1].query(), pair[1].schema, object()), list[str]()
-    read = pair[1].server.read
+    engine, statements = EngineRows(pair[1].query(), pair[1].schema, object()), list[str]()
+    read_sql = pair[1].server.read
     monkeypatch.setattr(
-        pair[1].server, "read", lambda sql, job=None: statements.append(sql) or read(sql, job)
+        pair[1].server, "read", lambda sql, job=None: statements.append(sql) or read_sql(sql, job)
     )
-    whole = there.card("f", None, Job())
+    whole = engine.card("f", None, Job())
     before = len(statements)
-    made = [there.card("f", where, Job()) for where in (col("id") < 100, col("id") < 200, col("id") < 100)]
-    assert [one.met.rows for one in made] == [100, 200, 100] and all(one.all is whole.all for one in made)
+    cards = [engine.card("f", where, Job()) for where in (col("id") < 100, col("id") < 200, col("id") < 100)]
+    assert [engine_card.met.rows for engine_card in cards] == [100, 200, 100] and all(
+        engine_card.all is whole.all for engine_card in cards
+    )
     assert len(statements) == before + 2
 
 
@@ -151,12 +153,14 @@ def test_values_that_a_filter_brings_to_the_top_are_counted_among_all_rows(
     pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lamella.core.query.engine_figures.COUNTED_VALUES", 8)
-    here, there = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, object())
+    own, engine = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, object())
     where = col("id").between(5_390, 5_395)
-    top = there.card("many", where, Job()).top
-    assert top == card(here, "many", where).top
-    assert [one.met for one in top] == [1] * 6 and all(one.all > 100 for one in top)
-    assert not {one.value for one in top} <= {value for value, _ in there.card("many", None, Job()).all.top}
+    top = engine.card("many", where, Job()).top
+    assert top == card(own, "many", where).top
+    assert [value.met for value in top] == [1] * 6 and all(value.all > 100 for value in top)
+    assert not {value.value for value in top} <= {
+        value for value, _ in engine.card("many", None, Job()).all.top
+    }
 
 
 def test_a_table_has_profiles_of_the_rows_that_meet_a_condition(pair: tuple[Dataset, SparkTable]) -> None:

@@ -87,13 +87,13 @@ def in_order(values: list[Any]) -> list[int]:
 
 
 def paged(table: Table, size: int) -> list[int]:
-    found, after = [], None
-    while len(found) <= 2 * table.num_rows:
+    ids, after = [], None
+    while len(ids) <= 2 * table.num_rows:
         page = table.page(size, after, sort=["v"])
-        found += page.rows["_id"].to_pylist()
+        ids += page.rows["_id"].to_pylist()
         after = page.next
         if after is None:
-            return found
+            return ids
     raise AssertionError("the pages do not end")
 
 
@@ -131,10 +131,12 @@ close = st.one_of(st.none(), st.integers(-3, 3).map(lambda i: NEAR + i), st.inte
 
 @settings(max_examples=examples(10))
 @given(
-    cells=st.lists(close, min_size=1, max_size=12), changed=close, asked=close.filter(lambda v: v is not None)
+    cells=st.lists(close, min_size=1, max_size=12),
+    changed=close,
+    number=close.filter(lambda v: v is not None),
 )
 def test_decimals_of_many_digits_are_told_apart(
-    tmp_path_factory: pytest.TempPathFactory, cells: list[int | None], changed: int | None, asked: int
+    tmp_path_factory: pytest.TempPathFactory, cells: list[int | None], changed: int | None, number: int
 ) -> None:
     with Store.open(tmp_path_factory.mktemp("s")) as store:
         values = [None if v is None else Decimal(v) for v in cells]
@@ -144,7 +146,7 @@ def test_decimals_of_many_digits_are_told_apart(
         cells = [changed, *cells[1:]]
         assert table.read(sort=["v"])["_id"].to_pylist() == in_order(cells)
         assert paged(table, 3) == in_order(cells)
-        for where, meets in questions(asked):
+        for where, meets in questions(number):
             expected = [i for i, v in enumerate(cells) if meets(v)]
             assert table.read(where=where)["_id"].to_pylist() == expected
             assert View(table.snapshot(), ScanQuery(where=where)).positions(0, 99).tolist() == expected
@@ -153,15 +155,15 @@ def test_decimals_of_many_digits_are_told_apart(
         assert [v if v is None else int(v) for v in table.read()["v"].to_pylist()] == distinct
 
 
-def questions(asked: int) -> list[tuple[Any, Callable[[int | None], bool]]]:
+def questions(number: int) -> list[tuple[Any, Callable[[int | None], bool]]]:
     with localcontext(prec=80):
-        below = Decimal(asked) - Decimal("0.005")
+        below = Decimal(number) - Decimal("0.005")
     return [
-        (col("v") == asked, lambda v: v == asked),
-        (col("v") != asked, lambda v: v != asked),
-        (col("v") < asked, lambda v: v is not None and v < asked),
-        (col("v") >= below, lambda v: v is not None and v >= asked),
-        (col("v").is_in([asked, 0]), lambda v: v in (asked, 0)),
+        (col("v") == number, lambda v: v == number),
+        (col("v") != number, lambda v: v != number),
+        (col("v") < number, lambda v: v is not None and v < number),
+        (col("v") >= below, lambda v: v is not None and v >= number),
+        (col("v").is_in([number, 0]), lambda v: v in (number, 0)),
     ]
 
 

@@ -26,26 +26,26 @@ def three_files(tmp_path: Path) -> Dataset:
 
 
 def test_columns_are_those_of_condition_order_and_answer(three_files: Dataset) -> None:
-    told = three_files.explain(columns=["text"], where=col("n") > 5)
-    assert (told.columns_read, told.columns_skipped) == (("n", "text"), ("x",))
+    explanation = three_files.explain(columns=["text"], where=col("n") > 5)
+    assert (explanation.columns_read, explanation.columns_skipped) == (("n", "text"), ("x",))
     assert three_files.explain(columns=["x"], sort=["-text"]).columns_skipped == ("n",)
 
 
 def test_rows_of_a_page_lie_in_few_row_groups(three_files: Dataset) -> None:
-    told = three_files.explain(limit=150, offset=950)
-    assert (told.rows, told.row_groups_read, told.row_groups_total) == (150, 2, 30)
-    assert (told.files_read, told.files_total) == (2, 3)
+    explanation = three_files.explain(limit=150, offset=950)
+    assert (explanation.rows, explanation.row_groups_read, explanation.row_groups_total) == (150, 2, 30)
+    assert (explanation.files_read, explanation.files_total) == (2, 3)
 
 
 def test_nothing_is_read_for_no_rows(three_files: Dataset) -> None:
-    told = three_files.explain(limit=0)
-    assert (told.rows, told.row_groups_read, told.files_read) == (0, 0, 0)
+    explanation = three_files.explain(limit=0)
+    assert (explanation.rows, explanation.row_groups_read, explanation.files_read) == (0, 0, 0)
 
 
 def test_rows_in_memory_belong_to_no_file(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
-        told = store.create_table("t", [{"n": 1}, {"n": 2}]).explain(where=col("n") > 1)
-    assert (told.rows, told.files_total, told.row_groups_total) == (1, 0, 0)
+        explanation = store.create_table("t", [{"n": 1}, {"n": 2}]).explain(where=col("n") > 1)
+    assert (explanation.rows, explanation.files_total, explanation.row_groups_total) == (1, 0, 0)
 
 
 def test_what_is_not_there_is_told(three_files: Dataset) -> None:
@@ -54,9 +54,9 @@ def test_what_is_not_there_is_told(three_files: Dataset) -> None:
 
 
 def test_it_is_text_for_people(three_files: Dataset) -> None:
-    told = str(three_files.explain(limit=150, offset=950)).splitlines()
-    assert told[:2] == ["rows        150", "files       2 of 3 read, 1 skipped"]
-    assert told[2:4] == [
+    lines = str(three_files.explain(limit=150, offset=950)).splitlines()
+    assert lines[:2] == ["rows        150", "files       2 of 3 read, 1 skipped"]
+    assert lines[2:4] == [
         "row groups  2 of 30 read, 28 skipped",
         "columns     3 of 3 read, 0 skipped: n, text, x",
     ]

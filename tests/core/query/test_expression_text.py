@@ -99,7 +99,7 @@ def test_a_text_is_read_and_its_own_text_reads_back(text: str, expression: Any) 
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "marked", "told"),
+    ("text", "kind", "marked", "reason"),
     [
         ("", BadQuery, "", "It is empty"),
         ("distance /", BadQuery, "", "A value is missing here"),
@@ -125,13 +125,13 @@ def test_a_text_is_read_and_its_own_text_reads_back(text: str, expression: Any) 
         ("cast(distance as foo)", LamellaError, "foo", "no type 'foo'"),
     ],
 )
-def test_a_mistake_is_shown_where_it_stands(text: str, kind: type, marked: str, told: str) -> None:
+def test_a_mistake_is_shown_where_it_stands(text: str, kind: type, marked: str, reason: str) -> None:
     with pytest.raises(kind) as raised:
         parse_expression(text, TYPES)
     assert raised.value.span is not None
     start, stop = raised.value.span
     assert text[start:stop] == marked
-    assert told in str(raised.value)
+    assert reason in str(raised.value)
 
 
 @pytest.mark.slow(after=1)
@@ -195,8 +195,8 @@ FILTERS = st.recursive(
     PREDICATES,
     lambda inner: st.one_of(
         st.builds(Not, inner),
-        st.builds(lambda found: And(tuple(found)), st.lists(inner, max_size=3)),
-        st.builds(lambda found: Or(tuple(found)), st.lists(inner, max_size=3)),
+        st.builds(lambda parts: And(tuple(parts)), st.lists(inner, max_size=3)),
+        st.builds(lambda parts: Or(tuple(parts)), st.lists(inner, max_size=3)),
     ),
     max_leaves=4,
 )

@@ -130,8 +130,8 @@ def test_the_last_nanosecond_of_a_year_belongs_to_it(tmp_path, zone):
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"t": pa.array([LAST, -1], pa.timestamp("ns", zone))}))
         at = col("t")
-        made = table.compute(y=at.year(), h=at.hour(), s=at.second(), d=at.date(), b=at.truncate("second"))
-        actual = made.select("y", "h", "s", "d", "b").read()
+        parts = table.compute(y=at.year(), h=at.hour(), s=at.second(), d=at.date(), b=at.truncate("second"))
+        actual = parts.select("y", "h", "s", "d", "b").read()
         assert actual.slice(0, 1).drop_columns(["b"]).to_pylist() == [
             {"y": 2023, "h": 23, "s": 59, "d": dt.date(2023, 12, 31)}
         ]

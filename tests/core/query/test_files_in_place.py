@@ -91,7 +91,7 @@ def test_a_column_of_a_file_that_is_called__id_does_not_tell_its_rows_apart(
 ) -> None:
     rows = pa.table({"_id": pa.array(ids, pa.int64()), "v": [1, 2, 3, 4]})
     pq.write_table(rows, tmp_path / "rows.parquet")
-    asked = open_dataset(tmp_path / "rows.parquet").where("v > 0")
-    first = asked.page(3)
+    query = open_dataset(tmp_path / "rows.parquet").where("v > 0")
+    first = query.page(3)
     assert first.rows["v"].to_pylist() == [1, 2, 3]
-    assert asked.page(3, first.next).rows["v"].to_pylist() == [4]
+    assert query.page(3, first.next).rows["v"].to_pylist() == [4]

@@ -91,12 +91,12 @@ class Use:
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Use:
-    seen = Use()
-    monkeypatch.setattr(find, "find_by_index", seen.noting(Method.INDEX, find.find_by_index))
-    monkeypatch.setattr(find, "mask", seen.noting(Method.MASKS, find.mask))
-    monkeypatch.setattr(find, "cursor", seen.noting(Method.DUCKDB, find.cursor))
+    methods = Use()
+    monkeypatch.setattr(find, "find_by_index", methods.noting(Method.INDEX, find.find_by_index))
+    monkeypatch.setattr(find, "mask", methods.noting(Method.MASKS, find.mask))
+    monkeypatch.setattr(find, "cursor", methods.noting(Method.DUCKDB, find.cursor))
     find.forget()
-    return seen
+    return methods
 
 
 def expected(table: Table, where: Filter, sort: tuple[SortKey, ...]) -> list[int]:
@@ -108,22 +108,24 @@ def expected(table: Table, where: Filter, sort: tuple[SortKey, ...]) -> list[int
 @pytest.mark.parametrize("where", WHERE, ids=str)
 def test_every_method_finds_the_same_rows(table: Table, where: Filter, sort: tuple[SortKey, ...]) -> None:
     snapshot = table.snapshot()
-    wanted = expected(table, where, sort)
-    assert wanted
+    expected_positions = expected(table, where, sort)
+    assert expected_positions
     for method in FINDS:
         try:
             search = RowSearch(snapshot, where, sort, method=method)
         except ValueError:
             assert method is Method.INDEX
             continue
-        assert search.run().positions.tolist() == wanted
-        assert search.count() == count_rows(snapshot, where) == len(wanted)
-        start = wanted[len(wanted) // 2]
+        assert search.run().positions.tolist() == expected_positions
+        assert search.count() == count_rows(snapshot, where) == len(expected_positions)
+        start = expected_positions[len(expected_positions) // 2]
         if not sort:
             behind = RowSearch(snapshot, where, first=3, start=start, method=method).run().positions
-            assert behind[:3].tolist() == [position for position in wanted if position >= start][:3]
-    assert find_rows(snapshot, where, sort).tolist() == wanted
-    assert find_rows(snapshot, where, sort, first=4)[:4].tolist() == wanted[:4]
+            assert (
+                behind[:3].tolist() == [position for position in expected_positions if position >= start][:3]
+            )
+    assert find_rows(snapshot, where, sort).tolist() == expected_positions
+    assert find_rows(snapshot, where, sort, first=4)[:4].tolist() == expected_positions[:4]
 
 
 def view_of(table: Table, where: Filter, sort: list[str]) -> Explain:
@@ -166,9 +168,9 @@ def test_large_tables_are_searched_by_duckdb(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "MOST_CACHED_ROWS", ROWS // 2)
-    told = unindexed.explain(where=col("n") == 7)
-    assert str(told.strategies[0]) == f"DuckDB: there are more than {ROWS // 2:,} rows"
-    assert unindexed.count(col("n") == 7) == told.rows
+    explanation = unindexed.explain(where=col("n") == 7)
+    assert str(explanation.strategies[0]) == f"DuckDB: there are more than {ROWS // 2:,} rows"
+    assert unindexed.count(col("n") == 7) == explanation.rows
     assert use.methods == {Method.DUCKDB}
 
 
@@ -176,8 +178,8 @@ def test_many_rows_that_masks_find_are_sorted_by_duckdb(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "FEW_TO_ORDER", 10)
-    told = unindexed.explain(where=col("n") > 7, sort=["word"])
-    assert "DuckDB: more than 10 rows that meet the filter are sorted" in str(told)
+    explanation = unindexed.explain(where=col("n") > 7, sort=["word"])
+    assert "DuckDB: more than 10 rows that meet the filter are sorted" in str(explanation)
     assert use.methods == {Method.MASKS, Method.DUCKDB}
 
 
@@ -185,9 +187,9 @@ def test_texts_are_decoded_the_second_time_that_they_are_searched(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
-    where, held = col("word") == "w4", cache.max_bytes
+    where, limit = col("word") == "w4", cache.max_bytes
     cache.resize(0)
-    cache.resize(held)
+    cache.resize(limit)
     used = []
     for _ in range(3):
         use.methods.clear()
@@ -202,12 +204,12 @@ def test_texts_that_find_no_room_are_not_decoded_for_every_search(
     unindexed: Table, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "MANY_TEXTS", 1_000)
-    snapshot, held = unindexed.snapshot(), cache.max_bytes
+    snapshot, limit = unindexed.snapshot(), cache.max_bytes
     cache.resize(0)
     try:
         methods = [RowSearch(snapshot, col("word") == "w4").strategy.method for _ in range(4)]
     finally:
-        cache.resize(held)
+        cache.resize(limit)
     assert methods == [Method.DUCKDB, Method.MASKS, Method.DUCKDB, Method.MASKS]
 
 
@@ -233,19 +235,23 @@ def test_a_cached_order_is_named(unindexed: Table, use: Use) -> None:
     unindexed.read(sort=["-n"], limit=5)
     unindexed.read(sort=["-n"], limit=5, offset=5)
     use.methods.clear()
-    told = unindexed.explain(sort=["-n"], limit=5, offset=10)
-    assert (told.strategies[0].method, told.rows, told.row_groups_read) == (Method.ORDER, 5, 0)
+    explanation = unindexed.explain(sort=["-n"], limit=5, offset=10)
+    assert (explanation.strategies[0].method, explanation.rows, explanation.row_groups_read) == (
+        Method.ORDER,
+        5,
+        0,
+    )
     assert unindexed.read(["n"], sort=["-n"], limit=5, offset=10)["n"].to_pylist()
     assert use.methods == set()
 
 
 def test_rows_in_their_own_order_are_not_searched(unindexed: Table, use: Use) -> None:
-    for told in (
+    for explanation in (
         unindexed.explain(limit=10, offset=20),
         View(unindexed.snapshot()).explain,
         View(unindexed.snapshot(), ScanQuery(limit=10, offset=20)).explain,
     ):
-        assert told.strategies == (find.OWN_ORDER,)
+        assert explanation.strategies == (find.OWN_ORDER,)
     assert use.methods == set()
 
 

@@ -57,13 +57,13 @@ def test_keys_may_be_too_large_for_the_type_of_the_left_side(store):
     ],
 )
 def test_keys_are_equal_exactly_where_they_mean_the_same(store, left, right, matched):
-    one, other = two(store, left, right)
-    joined = one.join(other, on="k").read()["k"].to_pylist()
+    first, second = two(store, left, right)
+    joined = first.join(second, on="k").read()["k"].to_pylist()
     assert len(joined) == len(matched)
     if not isinstance(joined[0], dt.datetime):
         assert joined == [Decimal(value) for value in matched]
-    assert one.join(other, on="k", how="anti").count() == one.count() - len(matched)
-    assert other.join(one, on="k").count() == len(matched)
+    assert first.join(second, on="k", how="anti").count() == first.count() - len(matched)
+    assert second.join(first, on="k").count() == len(matched)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,10 @@ def test_only_what_has_to_be_computed_is_and_once(
     flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[Query] = []
-    read = Query.read
-    monkeypatch.setattr(Query, "read", lambda query, job=None: (runs.append(query), read(query, job))[1])
+    read_query = Query.read
+    monkeypatch.setattr(
+        Query, "read", lambda query, job=None: (runs.append(query), read_query(query, job))[1]
+    )
     line = Line.of((LATE, BY_CARRIER))
     for keys in ((), (SortKey("n"),), (SortKey("mean", True),)):
         assert answers.view(line.with_sort(keys), flights, Job()).is_computed
@@ -162,14 +164,14 @@ def test_conditions_and_keys_of_columns_that_are_gone_are_taken_out() -> None:
 
 
 def test_lines_are_gone_back_to_and_forward_like_pages() -> None:
-    visits, one, two = LineVisits(), Line.of((LATE,)), Line.of((LATE, AA))
+    visits, first, two = LineVisits(), Line.of((LATE,)), Line.of((LATE, AA))
     assert not visits.can_go_back
-    visits.visit(one)
+    visits.visit(first)
     visits.visit(two)
-    assert visits.back() == one and visits.back() == Line() and not visits.can_go_back
-    assert visits.forward() == one
+    assert visits.back() == first and visits.back() == Line() and not visits.can_go_back
+    assert visits.forward() == first
     visits.visit(Line.of((AA,)))
-    assert not visits.can_go_forward and visits.back() == one
+    assert not visits.can_go_forward and visits.back() == first
 
 
 def test_edits_in_one_form_are_one_visit() -> None:

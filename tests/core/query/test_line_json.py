@@ -43,11 +43,11 @@ def through_text(item: object) -> object:
 
 def test_line_comes_back_with_steps_that_are_off_and_with_drafts():
     before, source = line(), airlines()
-    found, problems = line_from_json(through_text(line_to_json(before, lambda _: ADDRESS)), lambda _: source)
-    assert found.steps == before.steps and problems == []
-    assert [step.draft for step in found.steps] == [step.draft for step in before.steps]
-    assert [step.on for step in found.steps] == [True, False, True, True, True, True]
-    assert found.sources == {"airlines": source}
+    after, problems = line_from_json(through_text(line_to_json(before, lambda _: ADDRESS)), lambda _: source)
+    assert after.steps == before.steps and problems == []
+    assert [step.draft for step in after.steps] == [step.draft for step in before.steps]
+    assert [step.on for step in after.steps] == [True, False, True, True, True, True]
+    assert after.sources == {"airlines": source}
 
 
 def test_joined_dataset_that_cannot_be_opened_is_left_out_and_said():
@@ -55,8 +55,8 @@ def test_joined_dataset_that_cannot_be_opened_is_left_out_and_said():
         assert address == ADDRESS
         raise StoreProblem("airlines cannot be opened", "it is gone")
 
-    found, (problem,) = line_from_json(through_text(line_to_json(line(), lambda _: ADDRESS)), gone)
-    assert found.sources == {} and len(found.steps) == 6 and "airlines" in str(problem)
+    after, (problem,) = line_from_json(through_text(line_to_json(line(), lambda _: ADDRESS)), gone)
+    assert after.sources == {} and len(after.steps) == 6 and "airlines" in str(problem)
 
 
 def test_joined_dataset_without_an_address_is_not_named():

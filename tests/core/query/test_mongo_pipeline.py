@@ -148,22 +148,22 @@ def store(tmp_path_factory):
 def test_answers_are_those_of_plain_python(store, few, before, last):
     stages = [{"$match": {"_id": {"$gte": few[0], "$lt": sum(few)}}}, *before, *last]
     answer = store["many"].aggregate(stages)
-    others = {"airlines": store["airlines"].read().to_pylist()}
-    told = answer.read().to_pylist()
-    expected = mongo_model.aggregated(store["many"].read().to_pylist(), stages, others)
-    assert len(told) == len(expected)
-    for one, other in zip(told, expected, strict=True):
-        assert one.keys() == other.keys()
-        for name in one:
-            assert alike(one[name], other[name]), (name, one, other)
+    tables = {"airlines": store["airlines"].read().to_pylist()}
+    actual = answer.read().to_pylist()
+    expected = mongo_model.aggregated(store["many"].read().to_pylist(), stages, tables)
+    assert len(actual) == len(expected)
+    for actual_row, expected_row in zip(actual, expected, strict=True):
+        assert actual_row.keys() == expected_row.keys()
+        for name in actual_row:
+            assert alike(actual_row[name], expected_row[name]), (name, actual_row, expected_row)
     again = Query.of(json.loads(json.dumps(answer.to_json())), store.__getitem__)
     assert again.pipeline == answer.pipeline
 
 
-def alike(one, other):
-    if isinstance(one, float) and isinstance(other, float | int):
-        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-    return one == other
+def alike(left, right):
+    if isinstance(left, float) and isinstance(right, float | int):
+        return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
+    return left == right
 
 
 @pytest.fixture(scope="module")

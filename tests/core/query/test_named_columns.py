@@ -24,8 +24,8 @@ def store(tmp_path_factory):
 
 def named(text: str) -> set[str] | None:
     with cursor() as own:
-        found = parse_statement(text, ["t", "u"], own).columns
-    return None if found is None else set(found)
+        names = parse_statement(text, ["t", "u"], own).columns
+    return None if names is None else set(names)
 
 
 @pytest.mark.parametrize(

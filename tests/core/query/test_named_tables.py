@@ -30,8 +30,8 @@ def test_what_is_no_table_is_not_joined(store):
 
 def test_a_table_that_is_read_twice_is_told_apart(store):
     table = store["f"]
-    told = table.join(table, on="n").agg(n=agg.count()).explain()
-    assert set(told.columns_read) == {"f.n", "f#2.n"}
+    explanation = table.join(table, on="n").agg(n=agg.count()).explain()
+    assert set(explanation.columns_read) == {"f.n", "f#2.n"}
 
 
 def test_a_facet_of_a_column_called_as_its_count_is_refused(store):

@@ -23,7 +23,7 @@ ROWS = pa.table(
     {
         "n": pa.array([-1_000_003, -7, 0, 8, 999_983, None], pa.int64()),
         "f": [-1e6, -7.25, 0.0, 8.5, 999_983.75, None],
-        "d": pa.array([Decimal(one) for one in ("-1000.03", "-7", "0", "8.5", "99.83")] + [None]),
+        "d": pa.array([Decimal(text) for text in ("-1000.03", "-7", "0", "8.5", "99.83")] + [None]),
         "t": pa.array([dt.datetime(2024, 3, 31, hour, 30, tzinfo=dt.UTC) for hour in range(5)] + [None]).cast(
             pa.timestamp("us", "Europe/Berlin")
         ),
@@ -77,9 +77,9 @@ def python(value: Any, depth: int, step: Callable[[Any, int], Any]) -> Any:
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_nested_beginnings_of_days_are_that_of_the_day(table, depth):
-    made = nested(col("t"), depth, lambda x, _: x.truncate("day"))
-    actual = table.compute(made=made).read().column("made").to_pylist()
-    days = [one and one.astimezone(ZONE).replace(hour=0, minute=0) for one in ROWS.column("t").to_pylist()]
+    expression = nested(col("t"), depth, lambda x, _: x.truncate("day"))
+    actual = table.compute(made=expression).read().column("made").to_pylist()
+    days = [time and time.astimezone(ZONE).replace(hour=0, minute=0) for time in ROWS.column("t").to_pylist()]
     assert actual == days
 
 
@@ -98,9 +98,9 @@ REPEATING: dict[str, Callable[[Any, int], Any]] = {
 @pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("case", REPEATING)
 def test_the_text_of_nested_calls_grows_with_their_number(case):
-    fields = Fields("t", tuple(Field(one.name, one.type, f"c{n}") for n, one in enumerate(ROWS.schema)))
-    made = nested(col("f") if case != "% of decimals" else col("d"), 60, REPEATING[case])
-    assert len(type_expression(made, fields).value.sql.sql("duckdb")) < 60 * 3 * MOST_CHARACTERS_A_CALL
+    fields = Fields("t", tuple(Field(field.name, field.type, f"c{n}") for n, field in enumerate(ROWS.schema)))
+    expression = nested(col("f") if case != "% of decimals" else col("d"), 60, REPEATING[case])
+    assert len(type_expression(expression, fields).value.sql.sql("duckdb")) < 60 * 3 * MOST_CHARACTERS_A_CALL
 
 
 def test_a_value_that_is_not_chosen_is_not_computed(table):
@@ -112,9 +112,11 @@ def test_a_value_that_is_not_chosen_is_not_computed(table):
 
 def test_nested_divisions_are_aggregated_grouped_and_asked_for(table):
     long = nested(col("n"), 12, CASES["% of whole numbers"][1])
-    expected = [python(one, 12, CASES["% of whole numbers"][1]) for one in ROWS.column("n").to_pylist()[:5]]
-    told = table.agg(sum=agg.sum(long), most=agg.max(long)).read().to_pylist()
-    assert told == [{"sum": sum(expected), "most": max(expected)}]
+    expected = [
+        python(number, 12, CASES["% of whole numbers"][1]) for number in ROWS.column("n").to_pylist()[:5]
+    ]
+    sums = table.agg(sum=agg.sum(long), most=agg.max(long)).read().to_pylist()
+    assert sums == [{"sum": sum(expected), "most": max(expected)}]
     groups = table.group_by(key=long).agg(n=agg.count()).where("key >= 0").read()
     assert groups.column("key").to_pylist() == sorted(set(expected))
-    assert not any(math.isnan(one) for one in groups.column("key").to_pylist())
+    assert not any(math.isnan(key) for key in groups.column("key").to_pylist())

@@ -70,8 +70,8 @@ def numbers(tmp_path: Path) -> Path:
 def test_a_sort_that_cannot_spill_says_so_and_the_next_query_works(numbers: Path) -> None:
     program = [sys.executable, "-c", SORTS, str(numbers)]
     with small_disk(1_000) as disk:
-        done = subprocess.run(program, env={**os.environ, "TMPDIR": str(disk)}, timeout=300, check=False)
-    assert done.returncode == 0
+        result = subprocess.run(program, env={**os.environ, "TMPDIR": str(disk)}, timeout=300, check=False)
+    assert result.returncode == 0
 
 
 @pytest.mark.slow

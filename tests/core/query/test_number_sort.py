@@ -51,27 +51,27 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     missing = np.random.default_rng(4).random(ROWS) < 0.1
     columns = {name: _without(values, missing) for name, values in COLUMNS.items()}
     with Store.open(tmp_path_factory.mktemp("sorted")) as store:
-        made = store.create_table("t", pa.table(columns))
-        made.delete(ids=range(100, ROWS, 11))
+        table_ = store.create_table("t", pa.table(columns))
+        table_.delete(ids=range(100, ROWS, 11))
         changed = [i for i in range(7, ROWS, 501) if i % 11 != 1]
-        made.update([{"_id": i, "int": i % 50 - 25, "float": None} for i in changed])
-        made.insert([{"int": 5, "float": math.nan, "day": DAY}, {"int": None, "float": 0.0}])
-        yield made
+        table_.update([{"_id": i, "int": i % 50 - 25, "float": None} for i in changed])
+        table_.insert([{"int": 5, "float": math.nan, "day": DAY}, {"int": None, "float": 0.0}])
+        yield table_
 
 
 def _without(values: pa.Array, missing: np.ndarray) -> pa.Array:
     plain = values.cast(pa.int64()) if pa.types.is_dictionary(values.type) else values
-    held = pa.array(
+    column = pa.array(
         [None if gone else v for v, gone in zip(plain.to_pylist(), missing, strict=True)], plain.type
     )
-    return held.dictionary_encode() if plain is not values else held
+    return column.dictionary_encode() if plain is not values else column
 
 
 def expected(values: list[Any], descending: bool) -> list[int]:
     """Places of the values: NaN greater than all, null last both ways, equal ones as they stand."""
-    there = [i for i, value in enumerate(values) if value is not None]
-    there.sort(key=lambda i: _rank(values[i]), reverse=descending)
-    return there + [i for i, value in enumerate(values) if value is None]
+    present = [i for i, value in enumerate(values) if value is not None]
+    present.sort(key=lambda i: _rank(values[i]), reverse=descending)
+    return present + [i for i, value in enumerate(values) if value is None]
 
 
 def _rank(value: Any) -> tuple[bool, Any]:

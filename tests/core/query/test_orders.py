@@ -32,20 +32,20 @@ def test_each_page_is_a_part_of_the_same_order(table: Table) -> None:
 
 
 def test_the_order_is_kept_from_the_second_page_on(table: Table) -> None:
-    asked = orders.order_key(table.snapshot(), None, _keys(table))
+    key = orders.order_key(table.snapshot(), None, _keys(table))
     table.read(sort=["-n"], limit=2)
-    assert orders.cached_order(asked) is None
+    assert orders.cached_order(key) is None
     table.read(sort=["-n"], limit=2, offset=2)
-    kept = orders.cached_order(asked)
-    assert kept is not None and kept.tolist() == [3, 6, 0, 2, 4, 5, 1]
+    cached = orders.cached_order(key)
+    assert cached is not None and cached.tolist() == [3, 6, 0, 2, 4, 5, 1]
 
 
 def test_what_was_asked_for_before_can_be_forgotten(table: Table) -> None:
-    asked = orders.order_key(table.snapshot(), None, _keys(table))
-    assert _pages(table) == DESCENDING and orders.cached_order(asked) is not None
+    key = orders.order_key(table.snapshot(), None, _keys(table))
+    assert _pages(table) == DESCENDING and orders.cached_order(key) is not None
     orders.forget()
     table.read(sort=["-n"], limit=2)
-    assert orders.cached_order(asked) is None
+    assert orders.cached_order(key) is None
 
 
 def _keys(table: Table) -> tuple[object, ...]:
@@ -64,5 +64,5 @@ def test_rows_that_change_are_in_their_new_place_at_once(table: Table) -> None:
 
 def test_each_filter_has_an_order_of_its_own(table: Table) -> None:
     for least in (3, 5, 3, 5):
-        read = table.read(["n"], where=col("n") >= least, sort=["n"], limit=1)
-        assert read["n"].to_pylist() == [least]
+        rows = table.read(["n"], where=col("n") >= least, sort=["n"], limit=1)
+        assert rows["n"].to_pylist() == [least]

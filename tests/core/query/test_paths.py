@@ -88,14 +88,14 @@ def test_every_way_to_find_rows_finds_the_same(
     worn: tuple[Table, list[Row]], where: Filter, meets: Callable[[Row], bool]
 ) -> None:
     table, rows = worn
-    wanted = [row["_id"] for row in rows if meets(row)]
-    assert wanted
+    expected = [row["_id"] for row in rows if meets(row)]
+    assert expected
     snapshot = table.snapshot()
-    found = find_rows(snapshot, where, method=Method.DUCKDB)
-    assert take_rows(snapshot, found, snapshot.select(["_id"])).column(0).to_pylist() == wanted
-    assert table.read(["_id"], where).column(0).to_pylist() == wanted
-    assert table.count(where) == count_rows(snapshot, where, method=Method.DUCKDB) == len(wanted)
-    assert len(find_rows(snapshot, where, method=Method.MASKS)) == len(wanted)
+    matches = find_rows(snapshot, where, method=Method.DUCKDB)
+    assert take_rows(snapshot, matches, snapshot.select(["_id"])).column(0).to_pylist() == expected
+    assert table.read(["_id"], where).column(0).to_pylist() == expected
+    assert table.count(where) == count_rows(snapshot, where, method=Method.DUCKDB) == len(expected)
+    assert len(find_rows(snapshot, where, method=Method.MASKS)) == len(expected)
 
 
 def _job() -> Any:
@@ -111,10 +111,10 @@ def in_order(rows: list[Row], path: str, descending: bool) -> list[int]:
         value = at(row, path)
         return (True, math.inf) if isinstance(value, float) and math.isnan(value) else (False, value)
 
-    held = sorted((r for r in rows if at(r, path) is not None), key=key)
+    present = sorted((r for r in rows if at(r, path) is not None), key=key)
     if descending:
-        held = sorted(held, key=key, reverse=True)
-    return [r["_id"] for r in [*held, *(r for r in rows if at(r, path) is None)]]
+        present = sorted(present, key=key, reverse=True)
+    return [r["_id"] for r in [*present, *(r for r in rows if at(r, path) is None)]]
 
 
 @pytest.mark.slow(except_every=2)
@@ -122,20 +122,20 @@ def in_order(rows: list[Row], path: str, descending: bool) -> list[int]:
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_rows_are_sorted_and_paged_by_a_field(worn: tuple[Table, list[Row]], path: str, sign: str) -> None:
     table, rows = worn
-    wanted = in_order(rows, path, bool(sign))
-    assert table.read(["_id"], sort=[sign + path]).column(0).to_pylist() == wanted
-    assert table.read(["_id"], sort=[sign + path], limit=7).column(0).to_pylist() == wanted[:7]
-    page, found = table.page(9, columns=["_id", path], sort=[sign + path]), []
+    expected = in_order(rows, path, bool(sign))
+    assert table.read(["_id"], sort=[sign + path]).column(0).to_pylist() == expected
+    assert table.read(["_id"], sort=[sign + path], limit=7).column(0).to_pylist() == expected[:7]
+    page, ids_read = table.page(9, columns=["_id", path], sort=[sign + path]), []
     while True:
-        found += page.rows.column(0).to_pylist()
+        ids_read += page.rows.column(0).to_pylist()
         if page.next is None:
             break
         page = table.page(9, after=page.next, columns=["_id", path], sort=[sign + path])
-    assert found == wanted
+    assert ids_read == expected
     view = View(table.snapshot(), ScanQuery(sort=(SortKey(path, bool(sign)),)))
     assert view.page(5, 10, ["_id", path]).to_pylist() == [
         {"_id": r["_id"], path: pytest.approx(at(r, path), nan_ok=True)}
-        for r in sorted(rows, key=lambda r: wanted.index(r["_id"]))[5:15]
+        for r in sorted(rows, key=lambda r: expected.index(r["_id"]))[5:15]
     ]
 
 
@@ -145,17 +145,17 @@ def test_a_row_changed_between_pages_stays_behind_the_cursor(worn: tuple[Table, 
     last = first.rows.to_pylist()[-1]
     table.update([{"_id": last["_id"], "place": {"city": "x", "at": None, "zip": None}}])
     second = table.page(100, after=first.next, sort=["place.zip"])
-    seen = [r["_id"] for page in (first, second) for r in page.rows.to_pylist()]
-    assert sorted(set(seen)) == sorted(r["_id"] for r in table.read(["_id"]).to_pylist())
+    ids_read = [r["_id"] for page in (first, second) for r in page.rows.to_pylist()]
+    assert sorted(set(ids_read)) == sorted(r["_id"] for r in table.read(["_id"]).to_pylist())
 
 
 def test_fields_are_exported_and_partitioned_by(worn: tuple[Table, list[Row]], tmp_path: Path) -> None:
     table, rows = worn
     options = ExportOptions(columns=["n", "place.city"], where=col("place.city").not_null())
     export(table, tmp_path / "cities.parquet", options)
-    held = pq.ParquetFile(tmp_path / "cities.parquet").read().to_pylist()
-    kept = [row for row in rows if at(row, "place.city") is not None]
-    assert held == [{"n": row["n"], "place.city": at(row, "place.city")} for row in kept]
+    exported = pq.ParquetFile(tmp_path / "cities.parquet").read().to_pylist()
+    present = [row for row in rows if at(row, "place.city") is not None]
+    assert exported == [{"n": row["n"], "place.city": at(row, "place.city")} for row in present]
     export(table, tmp_path / "by", ExportOptions(columns=["n", "place.zip"], partition_by=["place.zip"]))
     assert open_dataset(tmp_path / "by").count(col("place.zip") == 1) == sum(
         at(row, "place.zip") == 1 for row in rows
@@ -270,12 +270,12 @@ def test_two_fields_of_one_name_are_refused_but_read_as_a_whole(tmp_path: Path) 
     twins = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
     pq.write_table(pa.table({"s": twins}), tmp_path / "rows.parquet")
     rows = open_dataset(tmp_path / "rows.parquet")
-    asked: list[Callable[[], object]] = [
+    questions: list[Callable[[], object]] = [
         lambda: rows.count(col("s.x") == 1),
         lambda: rows.read(["s.x"]),
         lambda: rows.read(flatten=True),
     ]
-    for ask in asked:
+    for ask in questions:
         with pytest.raises(BadData, match="two fields called 'x'"):
             ask()
     assert rows.read(["s"]).column("s").combine_chunks().flatten()[1].to_pylist() == [2]

@@ -118,10 +118,10 @@ def test_a_query_reads_back_from_its_sql_and_python(store: Store, place: int) ->
     assert read(store, text) == sorted(map(str, query.read().to_pylist()))
     assert answer.schema.types == query.schema.types or place == 12
     assert from_sql(text, store.__getitem__).to_json() == query.to_json() or place == 22
-    imports, _gap, made = to_python(query.pipeline, query.sources).rpartition("\n\n")
+    imports, _gap, expression = to_python(query.pipeline, query.sources).rpartition("\n\n")
     names: dict[str, Any] = {"store": store}
     exec(imports, names)
-    assert eval(made, names).to_json() == query.to_json()
+    assert eval(expression, names).to_json() == query.to_json()
 
 
 def test_a_query_of_a_file_is_sql_over_the_file(tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_a_query_of_a_file_is_sql_over_the_file(tmp_path: Path) -> None:
 
 def test_what_sql_cannot_say_is_refused_in_words(store: Store) -> None:
     flights = store["flights"]
-    for query, told in [
+    for query, reason in [
         (flights.query().sample(3), "a sample|random sample"),
         (flights.query().facets(c="carrier"), "several tables"),
         (flights.agg(x=agg.first("carrier")), "not sorted"),
         (flights.compute(Carrier=col("day")), "upper and lower case"),
         (flights.join("airlines", left_on="distance", right_on="name"), "cannot be written as SQL"),
     ]:
-        with pytest.raises(BadQuery, match=told):
+        with pytest.raises(BadQuery, match=reason):
             to_sql(query.pipeline, query.sources)
 
 
@@ -249,9 +249,9 @@ def test_the_own_order_of_groups_is_no_step(store: Store) -> None:
     text = "select carrier, day, count(*) as n from flights group by carrier, day order by "
     own = from_sql(f"{text} carrier, day", store.__getitem__).pipeline.steps
     assert [type(step) for step in own] == [Group]
-    other = from_sql(f"{text} day, carrier", store.__getitem__).pipeline.steps
-    assert [type(step) for step in other] == [Group, Sort]
-    assert [key.column for key in other[1].keys] == ["day"]  # type: ignore[union-attr]
+    steps = from_sql(f"{text} day, carrier", store.__getitem__).pipeline.steps
+    assert [type(step) for step in steps] == [Group, Sort]
+    assert [key.column for key in steps[1].keys] == ["day"]  # type: ignore[union-attr]
 
 
 def test_a_missing_column_is_named(store: Store) -> None:

@@ -24,7 +24,7 @@ from lamella.core.store import Table
 
 ROWS = 20_000
 BY_KIND = "select kind, count(*) n, sum(n) s from t group by 1 order by 1"
-FOUND = [{"kind": "a", "n": 10_000, "s": 99_990_000}, {"kind": "b", "n": 10_000, "s": 100_000_000}]
+SUMS = [{"kind": "a", "n": 10_000, "s": 99_990_000}, {"kind": "b", "n": 10_000, "s": 100_000_000}]
 Ask = Callable[..., pa.Table]
 
 
@@ -32,41 +32,41 @@ Ask = Callable[..., pa.Table]
 def table(tmp_path: Path) -> Iterator[Table]:
     engine.limit_memory(engine.memory_limit())  # no cursors of earlier tests
     with Store.open(tmp_path / "store") as store:
-        made = store.create_table("t", {"kind": ["a", "b"] * (ROWS // 2), "n": list(range(ROWS))})
-        made.maintenance.flush()
-        yield made
+        flushed = store.create_table("t", {"kind": ["a", "b"] * (ROWS // 2), "n": list(range(ROWS))})
+        flushed.maintenance.flush()
+        yield flushed
 
 
 @pytest.fixture(params=["sql", "steps"])
 def ask(request: pytest.FixtureRequest, table: Table) -> Ask:
     """The same question in both ways, answered from memory already."""
     grouped = table.group_by("kind").agg(n=agg.count(), s=agg.sum("n"))
-    asked: dict[str, Ask] = {
+    questions: dict[str, Ask] = {
         "sql": lambda job=None: table.store.sql(BY_KIND, job=job),
         "steps": lambda job=None: grouped.read(job),
     }
     for _ in range(3):
-        assert asked[request.param]().to_pylist() == FOUND
-    return asked[request.param]
+        assert questions[request.param]().to_pylist() == SUMS
+    return questions[request.param]
 
 
 @pytest.fixture
 def cursors(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The cursors created from now on."""
-    made: list[Any] = []
+    cursors_made: list[Any] = []
     real = engine.Engine.cursor
 
     def noted(self: engine.Engine) -> Any:
-        made.append(real(self))
-        return made[-1]
+        cursors_made.append(real(self))
+        return cursors_made[-1]
 
     monkeypatch.setattr(engine.Engine, "cursor", noted)
-    return made
+    return cursors_made
 
 
 def test_who_asks_again_binds_nothing(ask: Ask, cursors: list[Any]) -> None:
     for _ in range(3):
-        assert ask().to_pylist() == FOUND
+        assert ask().to_pylist() == SUMS
     assert not cursors
 
 
@@ -78,17 +78,17 @@ def test_a_kept_cursor_holds_no_rows(ask: Ask) -> None:
     gc.collect()
     try:
         assert before - pa.total_allocated_bytes() >= ROWS * 8
-        assert ask().to_pylist() == FOUND
+        assert ask().to_pylist() == SUMS
     finally:
         caches.limit(caches.DEFAULT_CACHE_BYTES)
 
 
 def test_a_change_is_seen(ask: Ask, table: Table, cursors: list[Any]) -> None:
     table.insert([{"kind": "c", "n": 7}])
-    assert ask().to_pylist() == [*FOUND, {"kind": "c", "n": 1, "s": 7}]
+    assert ask().to_pylist() == [*SUMS, {"kind": "c", "n": 1, "s": 7}]
     table.history.undo()
     for _ in range(4):
-        assert ask().to_pylist() == FOUND
+        assert ask().to_pylist() == SUMS
 
 
 def test_who_is_cancelled_leaves_no_cursor_behind(
@@ -107,14 +107,14 @@ def test_who_is_cancelled_leaves_no_cursor_behind(
             ask(job=job)
     assert not cursors
     for _ in range(3):
-        assert ask().to_pylist() == FOUND
+        assert ask().to_pylist() == SUMS
     assert len(cursors) == 1
 
 
 def test_several_ask_at_the_same_time(ask: Ask) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _n: ask().to_pylist(), range(64)))
-    assert answers == [FOUND] * 64
+    assert answers == [SUMS] * 64
 
 
 def test_a_statement_that_fails_is_bound_anew(table: Table, cursors: list[Any]) -> None:
@@ -126,16 +126,16 @@ def test_a_statement_that_fails_is_bound_anew(table: Table, cursors: list[Any]) 
 
 def test_values_of_a_statement_are_bound_each_time(table: Table) -> None:
     for more in (1, 2.5, 1, True, "1"):
-        asked = "select kind, sum(n) + ?::double s from t group by 1 order by 1"
+        statement = "select kind, sum(n) + ?::double s from t group by 1 order by 1"
         for _ in range(4):
-            actual = table.store.sql(asked, [more])["s"].to_pylist()
+            actual = table.store.sql(statement, [more])["s"].to_pylist()
             assert actual == [99_990_000 + float(more), 100_000_000 + float(more)]
 
 
 def test_versions_are_told_apart(table: Table) -> None:
     table.update([{"_id": 1, "kind": "a"}])
     for _ in range(5):
-        assert table.store.sql(BY_KIND, as_of=1).to_pylist() == FOUND
+        assert table.store.sql(BY_KIND, as_of=1).to_pylist() == SUMS
         assert table.store.sql(BY_KIND)["n"].to_pylist() == [10_001, 9_999]
 
 
@@ -149,34 +149,34 @@ def test_copies_of_a_store_are_told_apart(table: Table, tmp_path: Path, files: b
         table.maintenance.compact()
         copied.maintenance.compact()
         for _ in range(5):
-            for one, kinds in ((table, ["a", "b"]), (copied, ["a", "b", "c"])):
-                assert sql(BY_KIND, {"t": one}, files=files)["kind"].to_pylist() == kinds
-                assert one.store.sql(BY_KIND, files=files)["kind"].to_pylist() == kinds
+            for source, kinds in ((table, ["a", "b"]), (copied, ["a", "b", "c"])):
+                assert sql(BY_KIND, {"t": source}, files=files)["kind"].to_pylist() == kinds
+                assert source.store.sql(BY_KIND, files=files)["kind"].to_pylist() == kinds
 
 
 def test_a_new_memory_limit_holds_for_statements_that_were_kept(table: Table, cursors: list[Any]) -> None:
     for _ in range(4):
         table.store.sql(BY_KIND)
     before = engine.memory_limit()
-    asked = "select kind, current_setting('memory_limit') m from t group by 1 order by 1"
+    statement = "select kind, current_setting('memory_limit') m from t group by 1 order by 1"
     for _ in range(4):
-        table.store.sql(asked)
+        table.store.sql(statement)
     try:
         engine.limit_memory(512 << 20)
-        assert table.store.sql(asked)["m"].to_pylist() == ["512.0 MiB"] * 2
+        assert table.store.sql(statement)["m"].to_pylist() == ["512.0 MiB"] * 2
     finally:
         engine.limit_memory(before)
 
 
 def test_no_more_than_so_many_are_kept(table: Table, cursors: list[Any]) -> None:
     statements = [f"select kind, sum(n + {n}) s from t group by 1" for n in range(engine.MOST_KEPT + 1)]
-    for asked in statements * 2:
-        table.store.sql(asked)
-    made = len(cursors)
+    for statement in statements * 2:
+        table.store.sql(statement)
+    count = len(cursors)
     table.store.sql(statements[-1])
-    assert len(cursors) == made
+    assert len(cursors) == count
     table.store.sql(statements[0])
-    assert len(cursors) == made + 1
+    assert len(cursors) == count + 1
 
 
 PROGRAM = """

@@ -47,10 +47,14 @@ numbers = st.one_of(
 @settings(max_examples=examples(full=40))
 @given(st.lists(numbers, max_size=60))
 def test_whole_numbers(store: Store, values: list[int | None]) -> None:
-    told, held = profiled(store, pa.array(values, pa.int64())), [v for v in values if v is not None]
-    assert (told.rows, told.nulls, told.distinct) == (len(values), len(values) - len(held), len(set(held)))
-    assert (told.min, told.max) == (min(held, default=None), max(held, default=None))
-    assert_binned(told, held)
+    profile, present = profiled(store, pa.array(values, pa.int64())), [v for v in values if v is not None]
+    assert (profile.rows, profile.nulls, profile.distinct) == (
+        len(values),
+        len(values) - len(present),
+        len(set(present)),
+    )
+    assert (profile.min, profile.max) == (min(present, default=None), max(present, default=None))
+    assert_binned(profile, present)
 
 
 floats = st.one_of(st.none(), st.floats(), st.sampled_from([0.0, 1.0, math.nan, math.inf]))
@@ -59,22 +63,22 @@ floats = st.one_of(st.none(), st.floats(), st.sampled_from([0.0, 1.0, math.nan, 
 @settings(max_examples=examples(full=40))
 @given(st.lists(floats, max_size=60))
 def test_floats(store: Store, values: list[float | None]) -> None:
-    told, held = profiled(store, pa.array(values, pa.float64())), [v for v in values if v is not None]
-    ordered = [v for v in held if not math.isnan(v)]
-    assert told.nans == len(held) - len(ordered)
-    assert (told.min, told.max) == (min(ordered, default=None), max(ordered, default=None))
-    assert_binned(told, [v for v in ordered if math.isfinite(v)])
+    profile, present = profiled(store, pa.array(values, pa.float64())), [v for v in values if v is not None]
+    ordered = [v for v in present if not math.isnan(v)]
+    assert profile.nans == len(present) - len(ordered)
+    assert (profile.min, profile.max) == (min(ordered, default=None), max(ordered, default=None))
+    assert_binned(profile, [v for v in ordered if math.isfinite(v)])
 
 
-def assert_binned(told: ColumnProfile, values: list[Any]) -> None:
+def assert_binned(profile: ColumnProfile, values: list[Any]) -> None:
     """The quantiles, and the number of values between every two edges."""
     if not values:
-        assert told.histogram is None
+        assert profile.histogram is None
         return
     ranked = sorted(values)
     expected = {q: ranked[max(0, math.ceil(q * len(ranked)) - 1)] for q in profiles.QUANTILES}
-    assert told.quantiles == expected
-    edges, counts = told.histogram.edges, told.histogram.counts
+    assert profile.quantiles == expected
+    edges, counts = profile.histogram.edges, profile.histogram.counts
     assert (edges[0], edges[-1]) == (ranked[0], ranked[-1])
     assert list(edges) == sorted(edges)
     below = [sum(v < edge for v in values) for edge in edges[1:-1]]
@@ -82,20 +86,20 @@ def assert_binned(told: ColumnProfile, values: list[Any]) -> None:
 
 
 def test_the_mean_is_one_of_numbers(store: Store) -> None:
-    told = profiled(store, pa.array([1.5, None, math.nan, 4.5]))
-    assert (told.mean, told.nans, told.nulls) == (statistics.mean([1.5, 4.5]), 1, 1)
+    profile = profiled(store, pa.array([1.5, None, math.nan, 4.5]))
+    assert (profile.mean, profile.nans, profile.nulls) == (statistics.mean([1.5, 4.5]), 1, 1)
     assert profiled(store, pa.array(["a"])).mean is None
 
 
 @settings(max_examples=examples(full=40))
 @given(st.lists(st.one_of(st.none(), st.sampled_from("abcdefghijklmnop"), st.text(max_size=3)), max_size=80))
 def test_texts_have_their_most_frequent_values(store: Store, values: list[str | None]) -> None:
-    told, held = profiled(store, pa.array(values, pa.string())), [v for v in values if v is not None]
-    ranked = sorted(Counter(held).items(), key=lambda item: (-item[1], item[0].encode()))
-    assert told.top_values == tuple(ranked[: profiles.TOP_VALUES])
-    assert (told.min, told.max) == (min(held, default=None), max(held, default=None))
-    assert told.histogram is None
-    assert_lengths(told, held)
+    profile, present = profiled(store, pa.array(values, pa.string())), [v for v in values if v is not None]
+    ranked = sorted(Counter(present).items(), key=lambda item: (-item[1], item[0].encode()))
+    assert profile.top_values == tuple(ranked[: profiles.TOP_VALUES])
+    assert (profile.min, profile.max) == (min(present, default=None), max(present, default=None))
+    assert profile.histogram is None
+    assert_lengths(profile, present)
 
 
 def assert_lengths(profile: ColumnProfile, values: list[Any]) -> None:
@@ -163,24 +167,24 @@ FREQUENT = NESTED | {"long decimal", "boolean", "text", "dictionary", "bytes", "
 def test_every_type_has_one(store: Store, kind: str, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     type_, least, greatest = TYPES[kind]
     monkeypatch.setattr(column_figures, "EXACT_ROWS", 100 if exact else 3)
-    told = profiled(store, pa.array([greatest, None, least, greatest, greatest], type_))
+    profile = profiled(store, pa.array([greatest, None, least, greatest, greatest], type_))
     if kind == "null":
-        assert (told.nulls, told.distinct, told.top_values, told.histogram) == (5, 0, (), None)
+        assert (profile.nulls, profile.distinct, profile.top_values, profile.histogram) == (5, 0, (), None)
         return
-    assert (told.nulls, told.distinct, told.approximate) == (1, 2, not exact)
-    assert (told.min, told.max) == ((None, None) if kind in NESTED else (least, greatest))
-    assert told.top_values == ((greatest, 3), (least, 1))
+    assert (profile.nulls, profile.distinct, profile.approximate) == (1, 2, not exact)
+    assert (profile.min, profile.max) == ((None, None) if kind in NESTED else (least, greatest))
+    assert profile.top_values == ((greatest, 3), (least, 1))
     if kind in FREQUENT:
-        assert told.histogram is None
+        assert profile.histogram is None
     else:
-        assert (told.histogram.edges[0], told.histogram.edges[-1]) == (least, greatest)
-        assert sum(told.histogram.counts) == 4
-        assert told.quantiles[0.95] == greatest
+        assert (profile.histogram.edges[0], profile.histogram.edges[-1]) == (least, greatest)
+        assert sum(profile.histogram.counts) == 4
+        assert profile.quantiles[0.95] == greatest
 
 
 def test_a_uuid_is_counted(store: Store) -> None:
-    told = profiled(store, pa.array([ID.bytes, None, ID.bytes], pa.uuid()))
-    assert (told.nulls, told.distinct, told.top_values) == (1, 1, ((ID, 2),))
+    profile = profiled(store, pa.array([ID.bytes, None, ID.bytes], pa.uuid()))
+    assert (profile.nulls, profile.distinct, profile.top_values) == (1, 1, ((ID, 2),))
 
 
 def test_the_rows_that_meet_a_condition_are_counted_alone(tmp_path: Path) -> None:
@@ -191,8 +195,8 @@ def test_the_rows_that_meet_a_condition_are_counted_alone(tmp_path: Path) -> Non
         table.delete(ids=[6])
         table.insert([{"n": 1000, "at": {"x": 1}}])
         assert (table.profile("n").min, table.profile("n").max) == (-5, 1000)
-        told = table.profile("n", where=col("n").between(-5, 10))
-        assert (told.rows, told.min, told.max) == (10, -5, 10)
+        profile = table.profile("n", where=col("n").between(-5, 10))
+        assert (profile.rows, profile.min, profile.max) == (10, -5, 10)
         assert table.profile("at.x", where="n > 90").rows == 10
         assert table.as_of(1).profile("n").min == 0
 
@@ -211,8 +215,8 @@ def test_what_was_profiled_is_kept_until_the_table_changes(
 
 def test_extremes_do_not_come_from_statistics(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0, math.nan, 3.0]}), tmp_path / "x.parquet")
-    told = open_dataset(tmp_path / "x.parquet").profile("x")
-    assert (told.max, told.nans, told.distinct) == (3.0, 1, 3)
+    profile = open_dataset(tmp_path / "x.parquet").profile("x")
+    assert (profile.max, profile.nans, profile.distinct) == (3.0, 1, 3)
 
 
 def test_it_is_cancelled(store: Store) -> None:

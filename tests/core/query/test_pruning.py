@@ -69,24 +69,24 @@ def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any], path: st
         return draw(st.sampled_from([column.starts_with("a"), column.like("ab%"), column.contains("b")]))
     if kind == 4:
         return ~draw(filters(name, values, path))
-    one, other = draw(filters(name, values, path)), draw(filters(name, values, path))
-    return one & other if kind == 5 else one | other
+    left, right = draw(filters(name, values, path)), draw(filters(name, values, path))
+    return left & right if kind == 5 else left | right
 
 
 @settings(max_examples=examples(50))
-@given(made=tables())
-def test_what_is_skipped_holds_nothing(tmp_path_factory: pytest.TempPathFactory, made: Any) -> None:
-    rows, where = made
+@given(case=tables())
+def test_what_is_skipped_holds_nothing(tmp_path_factory: pytest.TempPathFactory, case: Any) -> None:
+    rows, where = case
     path = tmp_path_factory.mktemp("skipped") / "t.parquet"
     pq.write_table(pa.table({"x": rows}), path, row_group_size=GROUP)
     dataset = open_dataset(path)
-    told, found = dataset.explain(where=where), dataset.count(where)
+    explanation, count = dataset.explain(where=where), dataset.count(where)
     bare = path.with_name("bare.parquet")
     pq.write_table(pq.ParquetFile(path).read(), bare, row_group_size=GROUP, write_statistics=False)
-    assert found == open_dataset(bare).count(where)
-    assert (told.rows, told.row_groups_total) == (found, -(-len(rows) // GROUP))
-    assert told.row_groups_read <= told.row_groups_total
-    assert told.row_groups_read >= (found > 0)
+    assert count == open_dataset(bare).count(where)
+    assert (explanation.rows, explanation.row_groups_total) == (count, -(-len(rows) // GROUP))
+    assert explanation.row_groups_read <= explanation.row_groups_total
+    assert explanation.row_groups_read >= (count > 0)
 
 
 def dataset_of(tmp_path: Path, **columns: pa.Array) -> Dataset:
@@ -95,7 +95,7 @@ def dataset_of(tmp_path: Path, **columns: pa.Array) -> Dataset:
 
 
 @pytest.mark.parametrize(
-    ("where", "read"),
+    ("where", "groups_read"),
     [
         ("n = 15", 1),
         ("n between 15 and 25", 2),
@@ -110,14 +110,14 @@ def dataset_of(tmp_path: Path, **columns: pa.Array) -> Dataset:
         ("n is not null", 4),
     ],
 )
-def test_row_groups_are_skipped(tmp_path: Path, where: str, read: int) -> None:
+def test_row_groups_are_skipped(tmp_path: Path, where: str, groups_read: int) -> None:
     words = pa.array([f"w{n:02}" for n in range(40)])
-    told = dataset_of(tmp_path, n=pa.array(list(range(40))), word=words).explain(where=where)
-    assert (told.row_groups_read, told.row_groups_total) == (read, 4)
+    explanation = dataset_of(tmp_path, n=pa.array(list(range(40))), word=words).explain(where=where)
+    assert (explanation.row_groups_read, explanation.row_groups_total) == (groups_read, 4)
 
 
 @pytest.mark.parametrize(
-    ("where", "read"),
+    ("where", "groups_read"),
     [
         ("d.n = 15", 1),
         ("d.n between 15 and 25", 2),
@@ -136,15 +136,17 @@ def test_row_groups_are_skipped(tmp_path: Path, where: str, read: int) -> None:
         ("d.real < 5", 4),
     ],
 )
-def test_row_groups_are_skipped_by_fields_inside_structs(tmp_path: Path, where: str, read: int) -> None:
+def test_row_groups_are_skipped_by_fields_inside_structs(
+    tmp_path: Path, where: str, groups_read: int
+) -> None:
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=n) for n in range(40)]
     structs = [
         {"n": n, "word": f"w{n:02}", "e": {"n": n}, "day": days[n], "real": float(n)} for n in range(40)
     ]
     dataset = dataset_of(tmp_path, d=pa.array(structs))
-    told = dataset.explain(where=where)
-    assert (told.row_groups_read, told.row_groups_total) == (read, 4)
-    assert f"row groups  {read} of 4 read" in str(told)
+    explanation = dataset.explain(where=where)
+    assert (explanation.row_groups_read, explanation.row_groups_total) == (groups_read, 4)
+    assert f"row groups  {groups_read} of 4 read" in str(explanation)
 
 
 def test_row_groups_are_skipped_where_a_struct_is_null_or_a_field_of_it(tmp_path: Path) -> None:
@@ -153,22 +155,25 @@ def test_row_groups_are_skipped_where_a_struct_is_null_or_a_field_of_it(tmp_path
     rows = pa.table({"d": pa.array([row for row in of_group for _ in range(2)], kind), "i": range(10)})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2)
     dataset = open_dataset(tmp_path / "t.parquet")
-    for where, found, read in (
+    for where, expected, groups_read in (
         ("d.e.n = 7", [6, 7], 1),
         ("d.e.n != 7", [0, 1, 2, 3, 4, 5, 8, 9], 4),
         ("d.e.n is not null", [6, 7], 1),
         ("not d.e.n < 8", [0, 1, 2, 3, 4, 5, 8, 9], 4),
         ("d.e is null", [0, 1, 2, 3], 4),
     ):
-        told = dataset.explain(where=where)
-        assert (dataset.read(where=where)["i"].to_pylist(), told.row_groups_read) == (found, read), where
+        explanation = dataset.explain(where=where)
+        assert (dataset.read(where=where)["i"].to_pylist(), explanation.row_groups_read) == (
+            expected,
+            groups_read,
+        ), where
 
 
 def test_statistics_of_items_of_lists_skip_no_rows(tmp_path: Path) -> None:
     rows = [{"l": [n, n + 100], "ds": [{"n": n}]} for n in range(40)]
     dataset = dataset_of(tmp_path, d=pa.array(rows))
-    told = dataset.explain(where=col("d.l").has(105))
-    assert (told.rows, told.row_groups_read) == (1, 4)
+    explanation = dataset.explain(where=col("d.l").has(105))
+    assert (explanation.rows, explanation.row_groups_read) == (1, 4)
     assert dataset.explain(where=col("d.ds").elem_match(col("n") == 39)).rows == 1
     assert dataset.explain(where="d.l is null").rows == 0
 
@@ -178,8 +183,8 @@ def test_a_column_whose_name_looks_like_a_path_is_not_taken_for_the_field(tmp_pa
     null = pa.array([None] * 40, pa.struct([("y", pa.int64())]))
     dataset = dataset_of(tmp_path, **columns, **{"x": null, "x.z": pa.array([1] * 40)})
     assert dataset.explain(where="x is null").rows == 40
-    told = dataset.explain(where="d.m.k = 39")
-    assert (told.rows, told.row_groups_read) == (1, 1)
+    explanation = dataset.explain(where="d.m.k = 39")
+    assert (explanation.rows, explanation.row_groups_read) == (1, 1)
     assert dataset.count(col("d.n") == 0) == 40
 
 
@@ -188,8 +193,8 @@ def test_fields_that_a_file_lacks_are_null_there(tmp_path: Path) -> None:
     for name, row in (("1", {"a": 1}), ("2", {"a": 1, "b": 2})):
         pq.write_table(pa.table({"d": [row]}), tmp_path / "many" / f"{name}.parquet")
     dataset = open_dataset(tmp_path / "many")
-    told = dataset.explain(where="d.b = 2")
-    assert (told.rows, told.row_groups_read) == (1, 1)
+    explanation = dataset.explain(where="d.b = 2")
+    assert (explanation.rows, explanation.row_groups_read) == (1, 1)
     assert dataset.count(col("d.b").is_null()) == 1
 
 
@@ -213,7 +218,7 @@ def test_pending_cells_are_seen_where_statistics_would_rule_them_out(tmp_path: P
 
 def test_flights_of_a_month_lie_in_few_row_groups() -> None:
     flights = open_dataset(resources.sample("flights"))
-    told = flights.explain(where=col("month") == 2, columns=["carrier"])
-    assert (told.row_groups_read, told.row_groups_total) == (2, 4)
-    assert told.rows == 24_951
-    assert told.columns_read == ("month", "carrier")
+    explanation = flights.explain(where=col("month") == 2, columns=["carrier"])
+    assert (explanation.row_groups_read, explanation.row_groups_total) == (2, 4)
+    assert explanation.rows == 24_951
+    assert explanation.columns_read == ("month", "carrier")

@@ -88,12 +88,12 @@ def test_conditions_may_be_typed(store):
 def test_a_sample_is_the_same_again_and_another_with_another_seed(tmp_path):
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(1000))})
-        first, again, other = (
+        first, again, third = (
             table.query().sample(50, seed=seed).read().column("n").to_pylist() for seed in (1, 1, 2)
         )
     assert first == again == sorted(first)
     assert len(set(first)) == 50
-    assert set(first) != set(other)
+    assert set(first) != set(third)
 
 
 def test_ranges_of_one_width_hold_every_value(store):
@@ -104,7 +104,7 @@ def test_ranges_of_one_width_hold_every_value(store):
 
 
 def test_facets_answer_from_one_reading(store):
-    found = (
+    query = (
         store["t"]
         .query()
         .facets(
@@ -113,7 +113,7 @@ def test_facets_answer_from_one_reading(store):
             none=lambda rows: rows.limit(0),
         )
     )
-    tables = found.tables()
+    tables = query.tables()
     assert tables["k"].to_pydict() == {"k": ["a", "b", None], "n": [2, 1, 1]}
     assert tables["joined"].column("name").to_pylist() == ["A", "A"]
     assert tables["none"].num_rows == 0
@@ -141,10 +141,10 @@ def test_a_table_joins_itself_and_an_earlier_version_of_itself(tmp_path):
         table = store.create_table("t", [{"k": 1, "n": 5}, {"k": 2, "n": 6}])
         before = table.as_of(table.version)
         table.update([{"_id": 0, "n": 7}])
-        told = (
+        answer = (
             table.join(before, on="_id", suffix=" before").where("n != 5").select("k", "n", "n before").read()
         )
-        assert told.to_pydict() == {"k": [1, 2], "n": [7, 6], "n before": [5, 6]}
+        assert answer.to_pydict() == {"k": [1, 2], "n": [7, 6], "n before": [5, 6]}
         assert table.join(table.group_by("k").agg(m=agg.max("n")), on="k").read().column("m").to_pylist() == [
             7,
             6,
@@ -183,10 +183,10 @@ def test_a_saved_query_of_an_old_version_is_of_that_version_again(tmp_path):
         before = table.as_of(table.version)
         table.update([{"_id": 0, "n": 7}])
         both = table.join(before.where(col("n") > 0), on="k", suffix=" before").select("n", "n before")
-        for asked, told in (before.select("n"), {"n": [5]}), (both, {"n": [7], "n before": [5]}):
-            saved = json.dumps(asked.to_json())
+        for query, expected in (before.select("n"), {"n": [5]}), (both, {"n": [7], "n before": [5]}):
+            saved = json.dumps(query.to_json())
             again = Query.of(json.loads(saved), store.__getitem__)
-            assert again.read().to_pydict() == asked.read().to_pydict() == told
+            assert again.read().to_pydict() == query.read().to_pydict() == expected
             assert json.dumps(again.to_json()) == saved
         rows = table.select("n")
         store.rename_table("t", "u")
@@ -278,7 +278,7 @@ def test_groups_of_any_key_have_their_subtotals(store, key):
         groups.pipeline.steps, lambda steps: groups.with_steps(steps).read(), answer, Job()
     )
     keys = [row[key] for row in groups.read().to_pylist()]
-    distinct = [one for place, one in enumerate(keys) if one not in keys[:place]]
+    distinct = [key_values for place, key_values in enumerate(keys) if key_values not in keys[:place]]
     assert groups.subtotals()[0].column(key).to_pylist() == distinct
     assert [distinct[parent] for parent in levels.parents[0]] == keys
     rows = levels.arrange(View(answer), Job()).rows([np.array([True] * len(distinct))])
@@ -308,7 +308,7 @@ def test_a_sum_that_does_not_fit_64_bits_is_told(tmp_path):
 
 
 def test_the_answer_of_no_rows_has_every_aggregate(store):
-    asked = {
+    aggregates = {
         name: agg.count("K")
         if name == "count"
         else agg.quantile("K", 0.1)
@@ -316,15 +316,15 @@ def test_the_answer_of_no_rows_has_every_aggregate(store):
         else getattr(agg, name)("K")
         for name in AGGREGATES
     }
-    answer = store["t"].where(col("K") > 99).agg(**asked).read().to_pylist()[0]
+    answer = store["t"].where(col("K") > 99).agg(**aggregates).read().to_pylist()[0]
     empty = {"count": 0, "count_distinct": 0, "list": [], "distinct_list": []}
     assert answer == {name: empty.get(name) for name in AGGREGATES}
 
 
 def test_columns_that_nothing_uses_are_not_read(store):
-    told = store["t"].compute(double=col("K") * 2).group_by("k").agg(most=agg.max("double")).explain()
-    assert told.columns_read == ("k", "K")
-    assert told.rows == 3
+    explanation = store["t"].compute(double=col("K") * 2).group_by("k").agg(most=agg.max("double")).explain()
+    assert explanation.columns_read == ("k", "K")
+    assert explanation.rows == 3
 
 
 def test_row_groups_that_statistics_rule_out_are_skipped(tmp_path):
@@ -332,37 +332,37 @@ def test_row_groups_that_statistics_rule_out_are_skipped(tmp_path):
 
     rows = pa.table({"n": list(range(10_000)), "k": [n % 3 for n in range(10_000)]})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=1000)
-    told = (
+    explanation = (
         open_dataset(tmp_path / "t.parquet")
         .where(col("n") >= 9000)
         .group_by("k")
         .agg(n=agg.count())
         .explain()
     )
-    assert (told.row_groups_read, told.row_groups_total) == (1, 10)
+    assert (explanation.row_groups_read, explanation.row_groups_total) == (1, 10)
 
 
 def test_pages_follow_each_other_while_rows_come_and_go(tmp_path):
     with Store.open(tmp_path / "s") as store:
         values = [1.5, None, float("nan"), -1.0, 1.5, None, 0.0]
         table = store.create_table("t", {"f": pa.array(values, pa.float64()), "n": list(range(7))})
-        for asked in (
+        for query in (
             table.compute(m=col("n") * 2).sort("-f"),
             table.group_by("f").agg(n=agg.count()).sort("n"),
         ):
             pages, after = [], None
             while after is not None or not pages:
-                page = asked.page(2, after)
+                page = query.page(2, after)
                 pages, after = [*pages, page.rows], page.next
-            assert pa.concat_tables(pages).to_pylist().__repr__() == asked.read().to_pylist().__repr__()
-        asked = table.compute(m=col("n") * 2).where(col("m") >= 0)
-        first = asked.page(3)
+            assert pa.concat_tables(pages).to_pylist().__repr__() == query.read().to_pylist().__repr__()
+        query = table.compute(m=col("n") * 2).where(col("m") >= 0)
+        first = query.page(3)
         table.delete(ids=[0, 1, 4])
-        assert asked.page(3, first.next).rows.column("n").to_pylist() == [3, 5, 6]
+        assert query.page(3, first.next).rows.column("n").to_pylist() == [3, 5, 6]
         with pytest.raises(BadData, match="belongs to another query"):
-            asked.limit(2).page(3, first.next)
+            query.limit(2).page(3, first.next)
         with pytest.raises(BadData, match="not a cursor"):
-            asked.page(3, "nonsense")
+            query.page(3, "nonsense")
 
 
 def test_a_cancelled_query_ends(tmp_path):

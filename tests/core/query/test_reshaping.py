@@ -75,9 +75,9 @@ def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
     assert actual.schema.field("low").type == stored.type
     low, high = ticks(actual.column("low")), ticks(actual.column("high"))
     assert (low[0], high[-1]) == (min(ticks(stored)), max(ticks(stored)))
-    held = [ticks(actual.column("x").chunk(0)[place].values) for place in range(actual.num_rows)]
-    assert sum(map(len, held)) == len(values)
-    for place, inside in enumerate(held):
+    inner_values = [ticks(actual.column("x").chunk(0)[place].values) for place in range(actual.num_rows)]
+    assert sum(map(len, inner_values)) == len(values)
+    for place, inside in enumerate(inner_values):
         last = high[place] == high[-1]
         assert all(low[place] <= v and (v < high[place] or (last and v <= high[place])) for v in inside)
 
@@ -132,10 +132,10 @@ def test_a_pivot_takes_values_in_any_order_and_more_than_once(flights):
     )
     assert actual.read().to_pylist() == [
         {
-            "carrier": carrier, "2_n": len(two), "2_d": two, "1_n": len(one), "1_d": one,
-            "1.0_n": len(one), "1.0_d": one, "7_n": 0, "7_d": [], "null_n": 0, "null_d": [],
+            "carrier": carrier, "2_n": len(two), "2_d": two, "1_n": len(first), "1_d": first,
+            "1.0_n": len(first), "1.0_d": first, "7_n": 0, "7_d": [], "null_n": 0, "null_d": [],
         }
-        for carrier, one, two in (("A", [10, 30], []), ("B", [], [20]))
+        for carrier, first, two in (("A", [10, 30], []), ("B", [], [20]))
     ]  # fmt: skip
 
 

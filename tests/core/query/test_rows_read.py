@@ -47,15 +47,19 @@ def sources(tmp_path_factory) -> Sources:
 )
 def test_rows_read_of_a_statement(sources: Sources, text: str, rows: int, groups, exact: bool):
     result = run_to_result(text, sources)
-    read = result.rows_read
-    assert read is not None and (read.rows, read.row_groups, read.is_exact) == (rows, groups, exact)
+    rows_read = result.rows_read
+    assert rows_read is not None and (rows_read.rows, rows_read.row_groups, rows_read.is_exact) == (
+        rows,
+        groups,
+        exact,
+    )
     measured = explain_sql(text, sources, SqlRequest(), Job(), measured=True).rows_read
     assert (measured.rows, measured.row_groups) == (rows, groups)
 
 
 def test_rows_read_of_a_limit_are_few(sources: Sources):
-    read = run_to_result("select n from t limit 5", sources).rows_read
-    assert read is not None and 5 <= read.rows < 10_000
+    rows_read = run_to_result("select n from t limit 5", sources).rows_read
+    assert rows_read is not None and 5 <= rows_read.rows < 10_000
 
 
 def test_rows_read_of_a_stopped_statement_are_not_known(sources: Sources):

@@ -28,8 +28,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def quantile(parameter: Any, function: str = "quantile") -> Json:
-    asked = {"name": "x", "aggregate": function, "of": {"column": "i"}, "parameter": parameter}
-    return {"source": "t", "steps": [{"group": {"keys": [], "aggregates": [asked]}}]}
+    aggregate = {"name": "x", "aggregate": function, "of": {"column": "i"}, "parameter": parameter}
+    return {"source": "t", "steps": [{"group": {"keys": [], "aggregates": [aggregate]}}]}
 
 
 def test_a_quantile_takes_a_number_and_nothing_that_is_pasted_into_sql(store: Store, tmp_path: Path) -> None:
@@ -60,24 +60,24 @@ def test_numbers_of_rows_and_lists_of_names_are_what_they_have_to_be(store: Stor
 
 def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Store) -> None:
     t, grouped = store["t"], [agg.quantile("i", 0.5), agg.first("k", where="i > 1")]
-    for asked in (
+    for query in (
         t.group_by("k").agg(q=grouped[0], f=grouped[1]).having("q > 0").sort("-k").limit(2),
         t.group_by("k", "i").agg(q=grouped[0]).with_totals(subtotals=True).limit(3),
         t.where("i > 1").compute(z=col("i") * 2).select("z").sample(2),
         t.query().pivot("k", "i", values=[1, 2], n=agg.count()),
     ):
-        for changed in variants(asked.to_json()):
+        for changed in variants(query.to_json()):
             try:
                 assert Query.of(changed, store.__getitem__).read().num_rows <= 3
             except LamellaError as error:
                 assert str(error)
 
 
-def variants(made: Json) -> Iterator[Json]:
+def variants(document: Json) -> Iterator[Json]:
     """With each part replaced by each of what does not belong there."""
-    for path in paths(made):
+    for path in paths(document):
         for odd in ODD:
-            changed = inside = copy.deepcopy(made)
+            changed = inside = copy.deepcopy(document)
             for name in path[:-1]:
                 inside = inside[name]
             inside[path[-1]] = odd

@@ -112,8 +112,8 @@ def test_rows_of_a_join_go_on_behind_keys_of_both_sides(spark_address: str, path
     while not answer.is_whole:
         answer = engine.fetch(query, job, answer)
     assert len(answer.snapshot.segments) == -(-answer.total // 70)
-    here = read_rows(answer.snapshot, 0, answer.total, answer.snapshot.columns)
-    assert here.equals(joined(open_dataset(path)).read())
+    own_rows = read_rows(answer.snapshot, 0, answer.total, answer.snapshot.columns)
+    assert own_rows.equals(joined(open_dataset(path)).read())
 
 
 @pytest.fixture(scope="module")

@@ -65,12 +65,12 @@ def test_tables_may_be_called_what_they_like(
 
 @pytest.fixture
 def lookalikes(tmp_path: Path) -> dict[str, Dataset]:
-    found = {}
+    datasets = {}
     for name in ("A", "a"):
         path = tmp_path / f"{ord(name)}.parquet"
         pq.write_table(pa.table({"x": [name]}), path)
-        found[name] = open_dataset(path)
-    return found
+        datasets[name] = open_dataset(path)
+    return datasets
 
 
 @pytest.mark.parametrize("name", ["A", "a"])
@@ -123,13 +123,13 @@ def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: st
         store.create_table("t", rows).maintenance.flush()
     else:
         pq.write_table(rows, path, use_dictionary=False)
-    asked = (
+    text = (
         "select count(*) filter (where x is null) a, count(x) b, "
         "(select count(*) from t where x is null) c, (select count(*) from t where x is not null) d, "
         "(select count(*) from t where x is not distinct from null) e from t"
     )
     dataset = store["t"] if stored else open_dataset(path)
-    actual = sql(asked, {"t": dataset})
+    actual = sql(text, {"t": dataset})
     assert actual.to_pylist() == [{"a": 2, "b": 1, "c": 2, "d": 1, "e": 2}]
 
 

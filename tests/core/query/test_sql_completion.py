@@ -29,7 +29,7 @@ def at(text: str, names: Names = NAMES) -> Proposals:
 
 
 def proposed(text: str, names: Names = NAMES) -> list[str]:
-    return [one.text for one in at(text, names).found]
+    return [proposal.text for proposal in at(text, names).found]
 
 
 @pytest.mark.parametrize(

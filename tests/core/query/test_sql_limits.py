@@ -31,7 +31,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "text",
     [
         "select * from read_csv('{0}/secret.csv')",
         "select * from read_text('{0}/secret.csv')",
@@ -48,16 +48,16 @@ def outside(tmp_path: Path) -> Path:
         "select * from sniff_csv('{0}/secret.csv')",
     ],
 )
-def test_no_other_file_is_read(store: Store, outside: Path, asked: str) -> None:
+def test_no_other_file_is_read(store: Store, outside: Path, text: str) -> None:
     with pytest.raises(BadSql, match="may not"):
-        store.sql(asked.format(outside))
+        store.sql(text.format(outside))
 
 
-@pytest.mark.parametrize("asked", ["from read_csv('{0}/secret.csv')", "from '{0}/secret.parquet'"])
-def test_files_may_be_read_where_that_is_allowed(store: Store, outside: Path, asked: str) -> None:
-    assert store.sql(asked.format(outside), files=True).to_pylist() == [{"word": "hidden"}]
+@pytest.mark.parametrize("text", ["from read_csv('{0}/secret.csv')", "from '{0}/secret.parquet'"])
+def test_files_may_be_read_where_that_is_allowed(store: Store, outside: Path, text: str) -> None:
+    assert store.sql(text.format(outside), files=True).to_pylist() == [{"word": "hidden"}]
     with pytest.raises(BadSql, match="files=True"):
-        store.sql(asked.format(outside))
+        store.sql(text.format(outside))
 
 
 def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
-    "asked",
+    "text",
     [
         "copy t to '{0}/out.csv'",
         "copy (select 1) to '{0}/s/data/out.parquet'",
@@ -85,10 +85,10 @@ def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("files", [True, False])
-def test_nothing_is_written(store: Store, tmp_path: Path, asked: str, files: bool) -> None:
+def test_nothing_is_written(store: Store, tmp_path: Path, text: str, files: bool) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(BadSql):
-        store.sql(asked.format(tmp_path), files=files)
+        store.sql(text.format(tmp_path), files=files)
     after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     assert {p for p in after if "readers" not in p.parts} == {p for p in before if "readers" not in p.parts}
     assert store["t"].num_rows == 2
@@ -121,8 +121,8 @@ def test_what_cannot_spill_says_that_it_needs_more_memory(store: Store) -> None:
 
 def test_a_sort_that_needs_more_memory_than_it_has_spills(store: Store) -> None:
     words = "select md5(range::varchar) word from range(1_000_000)"
-    asked = f"select max(place) n from (select row_number() over (order by word) place from ({words}))"
-    assert store.sql(asked, memory=48 << 20).to_pylist() == [{"n": 1_000_000}]
+    text = f"select max(place) n from (select row_number() over (order by word) place from ({words}))"
+    assert store.sql(text, memory=48 << 20).to_pylist() == [{"n": 1_000_000}]
 
 
 def test_an_answer_that_does_not_fit_into_memory_is_refused(store: Store) -> None:
@@ -138,12 +138,12 @@ def test_a_memory_limit_that_nothing_fits_in_is_refused(store: Store, memory: in
 
 def test_files_in_place_are_all_that_sql_over_them_reads(outside: Path) -> None:
     pq.write_table(pa.table({"n": [1, 2, 3]}), outside / "n.parquet")
-    given = {"n": outside / "n.parquet", "words": str(outside / "secret.csv")}
-    assert sql("select count(*) c, any_value(word) w from n, words", given).to_pylist() == [
+    sources = {"n": outside / "n.parquet", "words": str(outside / "secret.csv")}
+    assert sql("select count(*) c, any_value(word) w from n, words", sources).to_pylist() == [
         {"c": 3, "w": "hidden"}
     ]
     with pytest.raises(BadSql, match="may not"):
-        sql(f"from '{outside}/secret.parquet'", given)
+        sql(f"from '{outside}/secret.parquet'", sources)
 
 
 QUESTIONS_THAT_WRITE = [
@@ -162,45 +162,43 @@ QUESTIONS_THAT_WRITE = [
 
 
 @pytest.mark.slow(except_every=3)
-@pytest.mark.parametrize("asked", QUESTIONS_THAT_WRITE)
+@pytest.mark.parametrize("text", QUESTIONS_THAT_WRITE)
 @pytest.mark.parametrize("files", [False, True])
-def test_a_question_writes_nothing(store: Store, asked: str, files: bool) -> None:
+def test_a_question_writes_nothing(store: Store, text: str, files: bool) -> None:
     (file,) = store.path.glob("data/*/*.parquet")
     before = {path: path.read_bytes() for path in store.path.glob("data/**/*") if path.is_file()}
     with pytest.raises(BadSql):
-        store.sql(asked.format(file, store.path / "data" / "logs"), files=files)
+        store.sql(text.format(file, store.path / "data" / "logs"), files=files)
     assert {path: path.read_bytes() for path in store.path.glob("data/**/*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
-    ("asked", "columns"),
+    ("text", "columns"),
     [
         ("pivot t on n", ["_id", "1", "2"]),
         ('with p as (pivot t on n) select "2" from p', ["2"]),
         ("-- by number\n(from (pivot t on n))", ["_id", "1", "2"]),
     ],
 )
-def test_a_pivot_is_a_question(store: Store, asked: str, columns: list[str]) -> None:
-    assert store.sql(asked).column_names == columns
+def test_a_pivot_is_a_question(store: Store, text: str, columns: list[str]) -> None:
+    assert store.sql(text).column_names == columns
 
 
-@pytest.mark.parametrize(
-    "asked", ["-- why\nexplain select n from t", "explain (format json) select n from t"]
-)
+@pytest.mark.parametrize("text", ["-- why\nexplain select n from t", "explain (format json) select n from t"])
 def test_explain_may_have_a_comment_and_options(
-    store: Store, asked: str, capfd: pytest.CaptureFixture[str]
+    store: Store, text: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for write in (False, True):
-        assert "READ_PARQUET" in store.sql(asked, write=write)["explain_value"][0].as_py()
+        assert "READ_PARQUET" in store.sql(text, write=write)["explain_value"][0].as_py()
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
-    "asked", ["show tables", "show all tables", "select table_name from information_schema.tables"]
+    "text", ["show tables", "show all tables", "select table_name from information_schema.tables"]
 )
-def test_tables_are_not_listed_as_if_there_were_none(store: Store, asked: str) -> None:
+def test_tables_are_not_listed_as_if_there_were_none(store: Store, text: str) -> None:
     with pytest.raises(BadSql, match=r"store\.tables"):
-        store.sql(asked)
+        store.sql(text)
     assert (
         store.sql("describe t")["column_name"].to_pylist() == store.sql("show t")["column_name"].to_pylist()
     )

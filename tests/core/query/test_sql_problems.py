@@ -110,7 +110,7 @@ def test_table_with_its_store_in_front():
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect", "made"),
+    ("text", "dialect", "expected"),
     [
         ("select date_format(day, 'yyyy-MM') from flights", "Spark", "STRFTIME"),
         ("select to_char(day, 'YYYY-MM') from flights", "PostgreSQL", "STRFTIME"),
@@ -122,11 +122,11 @@ def test_table_with_its_store_in_front():
         ("select list_filter([delay], x -> x > 5) from flights", "DuckDB 1", "LAMBDA x"),
     ],
 )
-def test_translated_from_another_dialect(text, dialect, made):
+def test_translated_from_another_dialect(text, dialect, expected):
     failure(text)
-    found = translated(text, SOURCES, Job())
-    assert found is not None and found.dialect == dialect and made in found.text
-    run_sql(found.text, SOURCES)
+    translation = translated(text, SOURCES, Job())
+    assert translation is not None and translation.dialect == dialect and expected in translation.text
+    run_sql(translation.text, SOURCES)
 
 
 def test_translated_is_none_where_no_dialect_helps():
@@ -166,9 +166,9 @@ def test_a_name_that_begins_a_sentence_keeps_its_case():
 
 
 def test_laid_out_keeps_every_statement_and_comment():
-    made = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
-    assert made.count(";") == 2 and "why" in made and "end" in made and "\nFROM t\n" in made, made
-    assert laid_out(made) == made
+    layout = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
+    assert layout.count(";") == 2 and "why" in layout and "end" in layout and "\nFROM t\n" in layout, layout
+    assert laid_out(layout) == layout
     with pytest.raises(LamellaError, match="line 2 cannot be formatted"):
         laid_out("select 1;\nselect from where group")
 
@@ -177,6 +177,6 @@ def test_explain_sql_measures_operators():
     text = "select carrier, count(*) from flights where delay > 10 group by 1"
     plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=True)
     assert plan.seconds is not None and plan.rows_read.rows >= 0
-    assert plan.root.rows == 1 and any("scan" in one.name for one in plan.root.every())
+    assert plan.root.rows == 1 and any("scan" in node.name for node in plan.root.every())
     estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
-    assert estimate.seconds is None and all(one.rows is None for one in estimate.root.every())
+    assert estimate.seconds is None and all(node.rows is None for node in estimate.root.every())

@@ -34,8 +34,8 @@ def test_statements_are_those_of_the_engine(pieces, between):
     theirs = [statement.query.strip().rstrip(";").strip() for statement in duckdb.extract_statements(script)]
     ours = texts(script)
     assert len(ours) == len(theirs)
-    for own, other in zip(ours, theirs, strict=True):  # the engine keeps comments behind a statement
-        assert other.startswith(own)
+    for own, statement in zip(ours, theirs, strict=True):  # the engine keeps comments behind a statement
+        assert statement.startswith(own)
 
 
 @given(st.text("ab'\"$/*-;: \n\\eE([{,x1", max_size=60))

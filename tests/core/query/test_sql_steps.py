@@ -48,23 +48,23 @@ def test_a_statement_reads_the_rows_before_it(flights: Table) -> None:
 
 
 def test_it_goes_on_in_later_steps_and_in_other_queries(flights: Table, store: Store) -> None:
-    made = flights.query().sql("SELECT carrier, count(*) AS n FROM Flights GROUP BY ALL ORDER BY n DESC")
-    assert made.group_by("n").agg(c=agg.count()).read().to_pydict() == {"n": [1, 2], "c": [1, 1]}
-    joined = store["airlines"].join(made, on="carrier", how="left")
+    counts = flights.query().sql("SELECT carrier, count(*) AS n FROM Flights GROUP BY ALL ORDER BY n DESC")
+    assert counts.group_by("n").agg(c=agg.count()).read().to_pydict() == {"n": [1, 2], "c": [1, 1]}
+    joined = store["airlines"].join(counts, on="carrier", how="left")
     assert joined.read().to_pylist()[0]["n"] == 1
-    assert made.page(1).rows.to_pylist() == [{"carrier": "UA", "n": 2}]
-    assert made.explain().rows == 2
+    assert counts.page(1).rows.to_pylist() == [{"carrier": "UA", "n": 2}]
+    assert counts.explain().rows == 2
 
 
 def test_it_reads_other_tables_of_its_store(flights: Table, store: Store) -> None:
-    asked = flights.query().sql("SELECT name FROM flights JOIN airlines USING (carrier)")
-    assert asked.pipeline.steps == (
+    query = flights.query().sql("SELECT name FROM flights JOIN airlines USING (carrier)")
+    assert query.pipeline.steps == (
         Sql("SELECT name FROM flights JOIN airlines USING (carrier)", "flights", (("airlines", "airlines"),)),
     )
-    assert asked.read().to_pydict() == {"name": ["American"]}
-    again = Query.of(json.loads(json.dumps(asked.to_json())), store.__getitem__)
-    assert again == asked
-    assert again.read().equals(asked.read())
+    assert query.read().to_pydict() == {"name": ["American"]}
+    again = Query.of(json.loads(json.dumps(query.to_json())), store.__getitem__)
+    assert again == query
+    assert again.read().equals(query.read())
 
 
 def test_columns_keep_their_types(flights: Table) -> None:

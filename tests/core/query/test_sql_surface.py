@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "parameters"),
     [
         ("select code from prices where price > ? and code = ?", [5, "a"]),
         ("select code from prices where price > $least and code = $code", {"least": 5, "code": "a"}),
@@ -36,8 +36,8 @@ def store(tmp_path: Path) -> Store:
         ("select code from prices where price > ? or ? is null", [100, None]),
     ],
 )
-def test_parameters_stand_for_values(store: Store, text: str, given: Any) -> None:
-    assert store.sql(text, given).to_pylist() == [{"code": "a"}]
+def test_parameters_stand_for_values(store: Store, text: str, parameters: Any) -> None:
+    assert store.sql(text, parameters).to_pylist() == [{"code": "a"}]
 
 
 def test_a_parameter_is_a_value_and_never_sql(store: Store) -> None:
@@ -47,7 +47,7 @@ def test_a_parameter_is_a_value_and_never_sql(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "told"),
+    ("text", "parameters", "reason"),
     [
         ("select ?", None, "parameters: 1"),
         ("select ?", [1, 2], "excess parameters: 2"),
@@ -56,9 +56,9 @@ def test_a_parameter_is_a_value_and_never_sql(store: Store) -> None:
         ("select ?", [object()], "object"),
     ],
 )
-def test_parameters_that_do_not_fit_are_told(store: Store, text: str, given: Any, told: str) -> None:
-    with pytest.raises(BadSql, match=told):
-        store.sql(text, given)
+def test_parameters_that_do_not_fit_are_told(store: Store, text: str, parameters: Any, reason: str) -> None:
+    with pytest.raises(BadSql, match=reason):
+        store.sql(text, parameters)
 
 
 def test_a_single_text_is_no_list_of_parameters(store: Store) -> None:
@@ -83,11 +83,11 @@ def test_versions_of_one_table_are_compared_in_one_statement(store: Store) -> No
 
 
 def test_a_version_may_be_asked_for_all_tables_or_for_one(store: Store) -> None:
-    other = store.create_table("other", [{"x": 1}])
-    other.insert([{"x": 2}])
-    asked = "select (select count(*) from prices) p, (select count(*) from other) o"
-    assert store.sql(asked, as_of=1).to_pylist() == [{"p": 2, "o": 1}]
-    assert store.sql(asked, as_of={"prices": "first prices"}).to_pylist() == [{"p": 2, "o": 2}]
+    second = store.create_table("other", [{"x": 1}])
+    second.insert([{"x": 2}])
+    text = "select (select count(*) from prices) p, (select count(*) from other) o"
+    assert store.sql(text, as_of=1).to_pylist() == [{"p": 2, "o": 1}]
+    assert store.sql(text, as_of={"prices": "first prices"}).to_pylist() == [{"p": 2, "o": 2}]
     beside = "select count(*) n from prices at (version => 3)"
     assert store.sql(beside, as_of=1).to_pylist() == [{"n": 1}]
 
@@ -106,13 +106,13 @@ def test_a_sample_of_a_table_at_a_version_is_one(store: Store) -> None:
 
 
 def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None:
-    made = store["prices"].history.commits()[1].time
-    assert store.sql(PAST, as_of=made).to_pylist() == [{"s": 12.0}]
-    assert store.sql(f"{PAST} at (timestamp => '{made.isoformat()}')").to_pylist() == [{"s": 12.0}]
+    time = store["prices"].history.commits()[1].time
+    assert store.sql(PAST, as_of=time).to_pylist() == [{"s": 12.0}]
+    assert store.sql(f"{PAST} at (timestamp => '{time.isoformat()}')").to_pylist() == [{"s": 12.0}]
 
 
 @pytest.mark.parametrize(
-    ("at", "error", "told"),
+    ("at", "error", "reason"),
     [
         ("version => 99", StoreProblem, "no version 99"),
         ("version => 'frist prices'", UnknownVersion, "Did you mean 'first prices'"),
@@ -121,8 +121,8 @@ def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None
         ("timestamp => '1999-01-01'", StoreProblem, "no version yet"),
     ],
 )
-def test_a_version_that_is_not_there_is_told(store: Store, at: str, error: type, told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_a_version_that_is_not_there_is_told(store: Store, at: str, error: type, reason: str) -> None:
+    with pytest.raises(error, match=reason):
         store.sql(f"{PAST} at ({at})")
 
 
@@ -133,8 +133,8 @@ def test_files_have_no_versions(tmp_path: Path) -> None:
 
 
 def test_a_table_at_a_version_is_a_dataset_like_others(store: Store) -> None:
-    given = {"before": store["prices"].as_of(1), "now": store["prices"]}
-    assert sql("select count(*) n from before anti join now using (code)", given).to_pylist() == [{"n": 1}]
+    sources = {"before": store["prices"].as_of(1), "now": store["prices"]}
+    assert sql("select count(*) n from before anti join now using (code)", sources).to_pylist() == [{"n": 1}]
 
 
 @pytest.mark.slow(except_every=3)
@@ -167,7 +167,7 @@ def test_tables_inside_a_common_table_expression_are_found(store: Store) -> None
 
 
 UTC = dt.UTC
-KEPT: dict[str, tuple[pa.DataType, list[Any]]] = {
+TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "duration": (pa.duration("ms"), [dt.timedelta(seconds=5), None]),
     "zone": (pa.timestamp("us", "Europe/Oslo"), [dt.datetime(2024, 5, 1, tzinfo=UTC), None]),
     "milliseconds": (pa.timestamp("ms"), [dt.datetime(2024, 5, 1), None]),
@@ -193,9 +193,9 @@ THROUGH = [
 
 @pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize("text", THROUGH)
-@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("kind", TYPES)
 def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: str, text: str) -> None:
-    type_, values = KEPT[kind]
+    type_, values = TYPES[kind]
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"v": pa.array(values, type_)}))
         actual = store.sql(text)
@@ -204,7 +204,7 @@ def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: 
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("text", "kind"),
     [
         ("select d from t as t(p, d, q)", "int64"),
         ("select q from t as t(p, d, q)", "duration[s]"),
@@ -215,10 +215,10 @@ def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: 
         ("with x as (select n, d from t) select n from x as x(d, n)", "duration[s]"),
     ],
 )
-def test_columns_that_an_alias_renames_keep_their_own_types(tmp_path: Path, asked: str, kind: str) -> None:
+def test_columns_that_an_alias_renames_keep_their_own_types(tmp_path: Path, text: str, kind: str) -> None:
     with Store.open(tmp_path / "s") as opened:
         opened.create_table("t", pa.table({"n": [1, 2], "d": pa.array([5, 6], pa.duration("s"))}))
-        assert str(opened.sql(asked).schema.types[0]) == kind
+        assert str(opened.sql(text).schema.types[0]) == kind
 
 
 def test_what_is_computed_has_the_type_that_it_is_computed_in(tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def test_what_is_computed_has_the_type_that_it_is_computed_in(tmp_path: Path) ->
 def test_nan_is_found_in_files_whose_statistics_leave_it_out(tmp_path: Path) -> None:
     rows = pa.table({"x": [1.0, math.nan, 3.0], "s": [{"y": math.nan}, {"y": 1.0}, None]})
     pq.write_table(rows, tmp_path / "x.parquet")
-    given = {"x": open_dataset(tmp_path / "x.parquet")}
-    assert sql("select count(*) n from x where x > 5", given).to_pylist() == [{"n": 1}]
-    assert sql("select count(*) n from x where isnan(x)", given).to_pylist() == [{"n": 1}]
-    assert sql("select count(*) n from x where s.y > 5", given).to_pylist() == [{"n": 1}]
-    (largest,) = sql("select max(x) as m from x", given)["m"].to_pylist()
+    sources = {"x": open_dataset(tmp_path / "x.parquet")}
+    assert sql("select count(*) n from x where x > 5", sources).to_pylist() == [{"n": 1}]
+    assert sql("select count(*) n from x where isnan(x)", sources).to_pylist() == [{"n": 1}]
+    assert sql("select count(*) n from x where s.y > 5", sources).to_pylist() == [{"n": 1}]
+    (largest,) = sql("select max(x) as m from x", sources)["m"].to_pylist()
     assert math.isnan(largest)

@@ -56,13 +56,13 @@ CHANGES: list[tuple[str, Any, tuple[int, int, int], list[tuple[Any, ...]]]] = [
 
 
 @pytest.mark.slow(except_every=3)
-@pytest.mark.parametrize(("text", "given", "counts", "left"), CHANGES)
-def test_a_change_is_a_commit(store: Store, text: str, given: Any, counts: Any, left: Any) -> None:
+@pytest.mark.parametrize(("text", "parameters", "counts", "left"), CHANGES)
+def test_a_change_is_a_commit(store: Store, text: str, parameters: Any, counts: Any, left: Any) -> None:
     before = rows(store)
-    (told,) = store.sql(text, given, write=True).to_pylist()
-    assert (told["inserted"], told["updated"], told["deleted"]) == counts
+    (commit,) = store.sql(text, parameters, write=True).to_pylist()
+    assert (commit["inserted"], commit["updated"], commit["deleted"]) == counts
     assert rows(store) == left
-    assert (told["table"], told["version"]) == ("t", store["t"].version)
+    assert (commit["table"], commit["version"]) == ("t", store["t"].version)
     assert store["t"].history.commits()[-1].message == text
     store["t"].history.undo()
     assert rows(store) == before
@@ -76,9 +76,9 @@ def test_types_of_columns_stay_as_they_are(store: Store) -> None:
 
 
 def test_a_table_is_made_of_a_question(store: Store) -> None:
-    asked = "create table sums as select code, sum(n) total from t where n > 0 group by code order by code"
-    (told,) = store.sql(asked, write=True).to_pylist()
-    assert (told["table"], told["inserted"]) == ("sums", 2)
+    text = "create table sums as select code, sum(n) total from t where n > 0 group by code order by code"
+    (commit,) = store.sql(text, write=True).to_pylist()
+    assert (commit["table"], commit["inserted"]) == ("sums", 2)
     assert store["sums"].read(columns=["code", "total"]).to_pylist() == [
         {"code": "a", "total": 1}, {"code": "b", "total": 2}
     ]  # fmt: skip
@@ -131,12 +131,12 @@ REFUSED: list[tuple[str, type[LamellaError], str]] = [
 
 
 @pytest.mark.slow(except_every=3)
-@pytest.mark.parametrize(("text", "error", "told"), REFUSED)
+@pytest.mark.parametrize(("text", "error", "reason"), REFUSED)
 def test_what_is_refused_changes_nothing(
-    store: Store, text: str, error: type[LamellaError], told: str
+    store: Store, text: str, error: type[LamellaError], reason: str
 ) -> None:
     versions, before = {name: store[name].version for name in store.tables}, rows(store)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=reason):
         store.sql(text, write=True)
     assert {name: store[name].version for name in store.tables} == versions
     assert rows(store) == before

@@ -32,16 +32,16 @@ def rows(tmp_path: Path) -> Iterator[Table]:
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The statements that are written from now on."""
-    found: list[str] = []
+    statement_texts: list[str] = []
     real = answers.read_with_statement
 
-    def noted(*given: Any) -> Any:
-        made = real(*given)
-        found.append(made[0].text)
-        return made
+    def noted(*arguments: Any) -> Any:
+        answer = real(*arguments)
+        statement_texts.append(answer[0].text)
+        return answer
 
     monkeypatch.setattr(answers, "read_with_statement", noted)
-    return found
+    return statement_texts
 
 
 def sums(rows: Any) -> Query:
@@ -52,7 +52,7 @@ def test_the_same_question_is_written_once_for_files_and_once_for_memory(
     rows: Table, texts: list[str]
 ) -> None:
     first, *again = [sums(rows).read() for _ in range(4)]
-    assert all(one.equals(first) for one in again)
+    assert all(table.equals(first) for table in again)
     assert first.to_pylist()[0] == {"kind": "a", "n": 20, "total": 380}
     assert ["READ_PARQUET" in text for text in texts] == [True, False]
 
@@ -79,7 +79,7 @@ def test_questions_whose_values_are_equal_to_python_are_told_apart(rows: Table) 
     def typed(most: Any) -> pa.DataType:
         return rows.group_by("kind").agg(most=most).read().schema.field("most").type
 
-    assert [typed(agg.max(col("n") + one)) for one in (1, 1.0)] == [pa.int64(), pa.float64()]
+    assert [typed(agg.max(col("n") + number)) for number in (1, 1.0)] == [pa.int64(), pa.float64()]
     assert rows.where(col("n") == 1).group_by("kind").agg(n=agg.count()).read().num_rows == 1
     with pytest.raises(BadFilter, match="true"):
         rows.where(col("n") == True).group_by("kind").agg(n=agg.count()).read()  # noqa: E712
@@ -95,10 +95,10 @@ def test_what_is_computed_is_written_each_time(rows: Table) -> None:
 
 
 def test_an_index_made_later_is_used(rows: Table, texts: list[str]) -> None:
-    asked = rows.where(col("n") == 3).group_by("kind").agg(n=agg.count())
-    first = asked.read()
+    query = rows.where(col("n") == 3).group_by("kind").agg(n=agg.count())
+    first = query.read()
     rows.indexes.create("n")
-    assert asked.read().equals(first)
+    assert query.read().equals(first)
     assert len(texts) == 2
     assert "read_parquet" in texts[0].casefold() and "read_parquet" not in texts[1].casefold()
 
@@ -141,8 +141,8 @@ def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"kind": ["a", "b"]}), file)
     dataset = open_dataset(file)
-    asked = dataset.group_by("kind").agg(n=agg.count())
-    assert asked.read().num_rows == 2
+    query = dataset.group_by("kind").agg(n=agg.count())
+    assert query.read().num_rows == 2
     pq.write_table(pa.table({"kind": ["a", "b", "c"]}), file)
     with pytest.raises(FileProblem, match="changed on disk"):
-        asked.read()
+        query.read()

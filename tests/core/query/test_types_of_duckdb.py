@@ -24,7 +24,7 @@ def written(path: Path, rows: str) -> Dataset:
 
 @pytest.fixture
 def ids(tmp_path: Path) -> Dataset:
-    listed = ", ".join(f"('{UUID(bytes=one)}'::UUID, {place})" for place, one in enumerate(IDS))
+    listed = ", ".join(f"('{UUID(bytes=id_)}'::UUID, {place})" for place, id_ in enumerate(IDS))
     return written(tmp_path / "ids.parquet", f"SELECT * FROM (VALUES {listed}, (NULL, 4)) AS ids(u, n)")
 
 
@@ -36,30 +36,31 @@ def test_rows_are_grouped_sorted_and_told_apart_by_uuids(ids):
     assert ids.compute(m=col("n")).sort("-u").read().column("u").to_pylist() == [
         IDS[2], IDS[0], IDS[1], IDS[1], None
     ]  # fmt: skip
-    told = ids.agg(n=agg.count_distinct("u"), u=agg.first("u"), all=agg.list("u")).read().to_pylist()
-    assert told == [{"n": 3, "u": IDS[0], "all": [*IDS, None]}]
+    answer = ids.agg(n=agg.count_distinct("u"), u=agg.first("u"), all=agg.list("u")).read().to_pylist()
+    assert answer == [{"n": 3, "u": IDS[0], "all": [*IDS, None]}]
     assert ids.query().facets(u="u").tables()["u"].to_pylist()[0] == {"u": IDS[1], "n": 2}
     assert profile(ids.snapshot(), "u").distinct == 3
 
 
 def test_pages_follow_the_order_of_uuids(ids):
-    asked, found, after = ids.compute(m=col("n")).sort("u", "-n"), [], None
+    query, numbers, after = ids.compute(m=col("n")).sort("u", "-n"), [], None
     while True:
-        page = asked.page(2, after=after)
-        found += page.rows.column("n").to_pylist()
+        page = query.page(2, after=after)
+        numbers += page.rows.column("n").to_pylist()
         if (after := page.next) is None:
             break
-    assert found == [3, 1, 0, 2, 4]
+    assert numbers == [3, 1, 0, 2, 4]
 
 
 def test_uuids_inside_structs_lists_and_maps_are_read_whole(tmp_path):
-    one = UUID(bytes=IDS[0])
-    made = f"'{one}'::UUID"
+    uuid = UUID(bytes=IDS[0])
+    literal = f"'{uuid}'::UUID"
     nested = written(
         tmp_path / "nested.parquet",
-        f"SELECT {{'u': {made}, 'n': 1}} AS s, [{made}, NULL] AS l, MAP {{{made}: [{made}]}} AS m",
+        f"SELECT {{'u': {literal}, 'n': 1}} AS s, [{literal}, NULL] AS l, "
+        f"MAP {{{literal}: [{literal}]}} AS m",
     )
-    row = {"s": {"u": one.bytes, "n": 1}, "l": [one.bytes, None], "m": [(one.bytes, [one.bytes])]}
+    row = {"s": {"u": uuid.bytes, "n": 1}, "l": [uuid.bytes, None], "m": [(uuid.bytes, [uuid.bytes])]}
     assert nested.read().to_pylist() == [row]
     assert nested.compute(n=1).read().to_pylist() == [row | {"n": 1}]
     for name, value in row.items():
@@ -69,9 +70,9 @@ def test_uuids_inside_structs_lists_and_maps_are_read_whole(tmp_path):
 @pytest.mark.parametrize("value", ["INTERVAL '1 month 2 days'", "{'a': 1}::VARIANT"])
 def test_intervals_and_variants_are_what_the_file_holds_of_them(tmp_path, value):
     rows = written(tmp_path / "t.parquet", f"SELECT {value} AS v, 1 AS n UNION ALL SELECT {value}, 2")
-    held = rows.read().column("v").to_pylist()
-    assert rows.compute(m=col("n")).read().column("v").to_pylist() == held
-    assert rows.group_by("v").agg(n=agg.count()).read().to_pylist() == [{"v": held[0], "n": 2}]
+    values = rows.read().column("v").to_pylist()
+    assert rows.compute(m=col("n")).read().column("v").to_pylist() == values
+    assert rows.group_by("v").agg(n=agg.count()).read().to_pylist() == [{"v": values[0], "n": 2}]
 
 
 def test_months_and_days_are_grouped_by_what_was_written(tmp_path):

@@ -27,7 +27,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     """Three row groups with deletions, changed cells and rows that are not in a file yet."""
     random = np.random.default_rng(7)
     store = Store.open(tmp_path_factory.mktemp("view") / "store")
-    made = store.create_table(
+    changed_table = store.create_table(
         "t",
         {
             "n": pa.array(np.arange(ROWS)),
@@ -36,10 +36,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
             "x": pa.array(random.normal(size=ROWS)),
         },
     )
-    made.delete(ids=range(10, 300_00, 7))
-    made.update([{"_id": i, "group": 99} for i in range(5, ROWS, 9_973) if made.get(i)])
-    made.insert([{"n": -1, "group": 99, "label": None, "x": None}, {"n": -2, "group": 3, "label": "z"}])
-    yield made
+    changed_table.delete(ids=range(10, 300_00, 7))
+    changed_table.update([{"_id": i, "group": 99} for i in range(5, ROWS, 9_973) if changed_table.get(i)])
+    changed_table.insert(
+        [{"n": -1, "group": 99, "label": None, "x": None}, {"n": -2, "group": 3, "label": "z"}]
+    )
+    yield changed_table
     store.close()
 
 
@@ -119,8 +121,8 @@ def test_names_that_sql_reserves_or_that_differ_in_case_work(tmp_path: Path) -> 
 
 def test_a_view_takes_its_condition_as_text_too(table: Table) -> None:
     column = table.schema.names[1]
-    asked = ScanQuery(where=f"{column} is null")  # type: ignore[arg-type]
-    assert View(table.snapshot(), asked).num_rows == count_rows(
+    query = ScanQuery(where=f"{column} is null")  # type: ignore[arg-type]
+    assert View(table.snapshot(), query).num_rows == count_rows(
         table.snapshot(), col(column).is_null(), method=Method.DUCKDB
     )
 

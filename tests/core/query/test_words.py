@@ -24,11 +24,11 @@ NOTES = ["a red fox", "two foxes ran", "the dog runs", None, "", "red dog, red f
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
     with Store.open(tmp_path / "store") as store:
-        made = store.create_table(
+        indexed = store.create_table(
             "notes", {"note": NOTES * 3, "n": list(range(24)), "title": ["dog", "fox"] * 12}
         )
-        made.indexes.create("note", kind="fulltext")
-        yield made
+        indexed.indexes.create("note", kind="fulltext")
+        yield indexed
 
 
 def found(table: Table, where: Filter | str) -> list[int]:
@@ -76,15 +76,15 @@ def test_steps_follow_them(table: Table) -> None:
     where = col("note").has_words("fox")
     groups = table.where(where).group_by("title").agg(n=agg.count()).sort("title").read()
     assert groups.to_pylist() == [{"title": "dog", "n": 3}, {"title": "fox", "n": 9}]
-    made = table.where(where).compute(half=col("n") / 2).where(col("half") > 9).read()
-    assert made.column("n").to_pylist() == [n for n in FOX if n > 18]
+    rows = table.where(where).compute(half=col("n") / 2).where(col("half") > 9).read()
+    assert rows.column("n").to_pylist() == [n for n in FOX if n > 18]
     with pytest.raises(BadSearch, match="Put the condition before steps"):
         table.compute(half=col("n") / 2).where(where).read()
 
 
 def test_profiles_and_cards_follow_them(table: Table) -> None:
-    made = card(table.snapshot(), "n", col("note").has_words("fox"), sampled=True)
-    assert made.met is not None and made.met.rows == len(FOX)
+    column_card = card(table.snapshot(), "n", col("note").has_words("fox"), sampled=True)
+    assert column_card.met is not None and column_card.met.rows == len(FOX)
 
 
 def test_changes_and_versions_are_seen(table: Table) -> None:

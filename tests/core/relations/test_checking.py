@@ -26,12 +26,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_rows_that_point_at_nothing_are_counted_with_examples(store: Store) -> None:
-    one, both = store.relations.check()
-    assert (one.rows, one.unset, one.dangling, one.repeated) == (20_000, 5_000, 5_000, 1)
-    assert one.examples == (Dangling(1, ("x",)),)
+    single, both = store.relations.check()
+    assert (single.rows, single.unset, single.dangling, single.repeated) == (20_000, 5_000, 5_000, 1)
+    assert single.examples == (Dangling(1, ("x",)),)
     assert (both.rows, both.unset, both.dangling, both.repeated) == (20_000, 5_000, 10_000, 0)
     assert both.examples == (Dangling(1, ("x", 2.0)), Dangling(3, ("t2", 2.5)))
-    assert one.problems == (
+    assert single.problems == (
         "cast_title: 5,000 of 20,000 rows of cast point at nothing in titles, such as 'x' (_id 1)",
     )
 

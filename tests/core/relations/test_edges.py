@@ -215,8 +215,8 @@ def graphs(draw: st.DrawFn) -> Any:
 @given(graph=graphs())
 def test_graphs_come_back_as_they_were(graph: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     with Store.open(tmp_path_factory.mktemp("graph") / "s") as store:
-        made = store.relations.from_networkx(graph, "points", "lines")
-        back = made.to_networkx(directed=graph.is_directed())
+        edges = store.relations.from_networkx(graph, "points", "lines")
+        back = edges.to_networkx(directed=graph.is_directed())
     assert dict(back.nodes(data=True)) == dict(graph.nodes(data=True))
     assert networkx.utils.edges_equal(
         list(back.edges(data=True)), list(graph.edges(data=True)), directed=graph.is_directed()
@@ -228,10 +228,10 @@ def test_keys_of_parallel_edges_come_back_where_they_have_names(tmp_path: Path) 
     graph.add_edge("a", "b", key="road", km=5)
     graph.add_edge("a", "b", key="rail", km=4)
     with Store.open(tmp_path / "s") as store:
-        made = store.relations.from_networkx(graph, "points", "lines")
-        assert made.table.schema.names == ["_id", "source", "target", "key", "km"]
-        assert networkx.utils.graphs_equal(made.to_networkx(key="key"), graph)
-        assert made.to_networkx().get_edge_data("a", "b")[0] == {"key": "road", "km": 5}
+        edges = store.relations.from_networkx(graph, "points", "lines")
+        assert edges.table.schema.names == ["_id", "source", "target", "key", "km"]
+        assert networkx.utils.graphs_equal(edges.to_networkx(key="key"), graph)
+        assert edges.to_networkx().get_edge_data("a", "b")[0] == {"key": "road", "km": 5}
         simple = store.relations.from_networkx(networkx.path_graph(3), "p", "l", key="n", ends=("u", "v"))
         assert simple.neighbours(1, "both")["n"].to_pylist() == [0, 2]
 
@@ -250,20 +250,20 @@ ODD_GRAPHS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "kind", "told"), ODD_GRAPHS, ids=range(len(ODD_GRAPHS)))
+@pytest.mark.parametrize(("change", "kind", "reason"), ODD_GRAPHS, ids=range(len(ODD_GRAPHS)))
 def test_graphs_that_are_no_tables_leave_nothing(
-    tmp_path: Path, change: Any, kind: type[LamellaError], told: str
+    tmp_path: Path, change: Any, kind: type[LamellaError], reason: str
 ) -> None:
     graph = networkx.DiGraph([("a", "b")])
     change(graph)
     with Store.open(tmp_path / "s") as store:
-        with pytest.raises(kind, match=told):
+        with pytest.raises(kind, match=reason):
             store.relations.from_networkx(graph, "points", "lines")
         assert (store.tables, list(store.relations)) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("graph", "ends", "told"),
+    ("graph", "ends", "reason"),
     [
         (5, ("u", "v"), "5 is not a networkx graph"),
         (networkx.path_graph(2), ("u", "u"), "both ends are called 'u'"),
@@ -272,8 +272,10 @@ def test_graphs_that_are_no_tables_leave_nothing(
         (networkx.path_graph(2), ("u", 5), "not 5"),
     ],
 )
-def test_what_is_no_graph_or_no_two_ends_is_refused(tmp_path: Path, graph: Any, ends: Any, told: str) -> None:
-    with Store.open(tmp_path / "s") as store, pytest.raises(BadData, match=told):
+def test_what_is_no_graph_or_no_two_ends_is_refused(
+    tmp_path: Path, graph: Any, ends: Any, reason: str
+) -> None:
+    with Store.open(tmp_path / "s") as store, pytest.raises(BadData, match=reason):
         store.relations.from_networkx(graph, "points", "lines", ends=ends)
 
 

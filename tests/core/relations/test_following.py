@@ -70,28 +70,28 @@ def test_what_is_related_is_filtered_sorted_and_cut_like_any_rows(store: Store) 
 
 
 def test_rows_that_are_pointed_at_by_id_are_filtered_sorted_and_cut_too(store: Store) -> None:
-    people, found = (
+    people, finds = (
         store["people"],
         store.create_table("found", {"who": [2, 0, 2, 1, 7, None], "at": [1] * 6}),
     )
     store.relations.declare("found.who", "people._id")
     store.relations.declare("found.at", "people.chief")
     people.insert([{"name": "Dan", "chief": 1}, {"name": "Eve", "chief": 1}, {"name": "Ada", "chief": 1}])
-    pointed = {row: found.relations.rows(row, "people", through="found_who") for row in range(6)}
+    pointed = {row: finds.relations.rows(row, "people", through="found_who") for row in range(6)}
     assert [ids(rows) for rows in pointed.values()] == [[2], [0], [2], [1], [], []]
     assert pointed[0].schema == people.schema
-    assert found.relations.rows(0, "people", ["name"], col("chief") == 0, through="found_who").num_rows == 1
+    assert finds.relations.rows(0, "people", ["name"], col("chief") == 0, through="found_who").num_rows == 1
     assert (
-        found.relations.rows(0, "people", where="chief = 1", sort=["name"], through="found_who").num_rows == 0
+        finds.relations.rows(0, "people", where="chief = 1", sort=["name"], through="found_who").num_rows == 0
     )
-    assert found.relations.rows(0, "people", limit=0, through="found_who").num_rows == 0
-    assert found.relations.rows(0, "people", offset=1, through="found_who").num_rows == 0
-    by_name = found.relations.rows(0, "people", ["name"], sort=["-name"], limit=2, through="found_at")
+    assert finds.relations.rows(0, "people", limit=0, through="found_who").num_rows == 0
+    assert finds.relations.rows(0, "people", offset=1, through="found_who").num_rows == 0
+    by_name = finds.relations.rows(0, "people", ["name"], sort=["-name"], limit=2, through="found_at")
     assert by_name["name"].to_pylist() == ["Eve", "Dan"]
     with pytest.raises(BadFilter):
-        found.relations.rows(4, "people", where=col("name") > 5, through="found_who")
+        finds.relations.rows(4, "people", where=col("name") > 5, through="found_who")
     people.delete(ids=[2])
-    assert ids(found.relations.rows(0, "people", through="found_who")) == []
+    assert ids(finds.relations.rows(0, "people", through="found_who")) == []
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_key_may_have_several_columns(store: Store) -> None:
     store.create_table(
         "roles", {"title": ["t1", "t1", "t2"], "billing": [1, 2, None], "role": ["a", "b", "c"]}
     )
-    made = store.relations.declare(["roles.billing", "roles.title"], ["cast.billing", "cast.title"])
-    assert str(made) == "roles_billing_title: roles.(billing, title) → cast.(billing, title)"
+    relation = store.relations.declare(["roles.billing", "roles.title"], ["cast.billing", "cast.title"])
+    assert str(relation) == "roles_billing_title: roles.(billing, title) → cast.(billing, title)"
     assert ids(store["cast"].relations.rows(0, "roles")) == [1]
     assert store["roles"].relations.counts([0, 1, 2], "cast")["count"].to_pylist() == [1, 1, 0]
     with pytest.raises(StoreProblem, match="already has this relation"):
@@ -235,8 +235,8 @@ def test_a_dropped_column_is_said_and_comes_back_with_undo(store: Store) -> None
     titles, cast = store["titles"], store["cast"]
     cast.columns.drop("title")
     assert store.relations[0].problem == "column 'title' of cast was dropped"
-    told = refusal(lambda: titles.relations.rows(0, "cast"))
-    assert "'cast_title' cannot be followed" in told and "store.relations.drop('cast_title')" in told
+    message = refusal(lambda: titles.relations.rows(0, "cast"))
+    assert "'cast_title' cannot be followed" in message and "store.relations.drop('cast_title')" in message
     cast.columns.add("title", default="t1")
     assert store.relations[0].problem
     cast.history.undo()
@@ -258,9 +258,9 @@ def test_dropping_a_table_drops_its_relations(store: Store) -> None:
 
 
 def test_relations_are_there_for_others_and_after_opening_again(store: Store, tmp_path: Path) -> None:
-    with Store.open(store.path) as other:
+    with Store.open(store.path) as store_elsewhere:
         store.relations.drop("cast_person")
-        assert list(other.relations) == list(store.relations)
+        assert list(store_elsewhere.relations) == list(store.relations)
     store.backup(tmp_path / "copy")
     with Store.open(tmp_path / "copy", read_only=True) as copy:
         assert list(copy.relations) == list(store.relations)
@@ -273,32 +273,34 @@ def test_relations_are_there_for_others_and_after_opening_again(store: Store, tm
 
 def test_what_others_change_of_tables_and_relations_is_seen_at_once(store: Store) -> None:
     titles = store["titles"]
-    with Store.open(store.path) as other:
+    with Store.open(store.path) as store_elsewhere:
         assert (
-            ids(titles.relations.rows(0, "cast")) == ids(other["titles"].relations.rows(0, "cast")) == [0, 1]
+            ids(titles.relations.rows(0, "cast"))
+            == ids(store_elsewhere["titles"].relations.rows(0, "cast"))
+            == [0, 1]
         )
-        other["cast"].columns.rename("title", "film")
+        store_elsewhere["cast"].columns.rename("title", "film")
         assert ids(titles.relations.rows(0, "cast")) == [0, 1]
-        other.rename_table("cast", "roles")
+        store_elsewhere.rename_table("cast", "roles")
         with pytest.raises(UnknownTable):
             titles.relations.rows(0, "cast")
         assert ids(titles.relations.rows(0, "roles")) == [0, 1]
-        other.relations.declare("roles.billing", "titles._id", name="second")
+        store_elsewhere.relations.declare("roles.billing", "titles._id", name="second")
         with pytest.raises(StoreProblem, match="not clear"):
             titles.relations.rows(0, "roles")
-        other.relations.drop("cast_title")
+        store_elsewhere.relations.drop("cast_title")
         assert ids(titles.relations.rows(1, "roles")) == [1, 2, 3, 4]
-        other["roles"].delete(ids=[1, 2])
+        store_elsewhere["roles"].delete(ids=[1, 2])
         assert ids(titles.relations.rows(1, "roles")) == [3, 4]
 
 
 def test_what_a_transaction_changes_is_seen_in_it_alone_until_it_is_done(store: Store) -> None:
     titles = store["titles"]
-    with Store.open(store.path) as other, store.transaction():
+    with Store.open(store.path) as store_elsewhere, store.transaction():
         store.relations.drop("cast_title")
         store.relations.declare("cast.billing", "titles._id")
         assert ids(titles.relations.rows(1, "cast")) == [1, 2, 3, 4]
-        assert ids(other["titles"].relations.rows(1, "cast")) == [2]
+        assert ids(store_elsewhere["titles"].relations.rows(1, "cast")) == [2]
         with ThreadPoolExecutor(1) as thread:
             assert ids(thread.submit(lambda: titles.relations.rows(1, "cast")).result()) == [2]
     assert ids(titles.relations.rows(1, "cast")) == [1, 2, 3, 4]
@@ -335,14 +337,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("given", "kind", "told"), BAD, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("arguments", "kind", "reason"), BAD, ids=lambda v: str(v)[:40])
 def test_what_cannot_be_a_relation_is_refused(
-    store: Store, given: tuple[Any, ...], kind: type[LamellaError], told: str
+    store: Store, arguments: tuple[Any, ...], kind: type[LamellaError], reason: str
 ) -> None:
     store["cast"].columns.add("tags", default=["x"])
     before = tuple(store.relations)
-    with pytest.raises(kind, match=told):
-        store.relations.declare(*given)
+    with pytest.raises(kind, match=reason):
+        store.relations.declare(*arguments)
     assert tuple(store.relations) == before
 
 

@@ -43,20 +43,20 @@ PAIRS = [
 
 
 @pytest.mark.slow(except_every=2)
-@pytest.mark.parametrize(("kind", "keys", "other", "others"), PAIRS, ids=lambda v: str(v)[:16])
+@pytest.mark.parametrize(("kind", "keys", "target_kind", "target_keys"), PAIRS, ids=lambda v: str(v)[:16])
 def test_values_match_where_they_mean_the_same_whatever_their_types(
-    tmp_path: Path, kind: pa.DataType, keys: list[Any], other: pa.DataType, others: list[Any]
+    tmp_path: Path, kind: pa.DataType, keys: list[Any], target_kind: pa.DataType, target_keys: list[Any]
 ) -> None:
     with Store.open(tmp_path / "s") as store:
         a = store.create_table("a", pa.table({"k": typed(keys, kind)}))
-        b = store.create_table("b", pa.table({"k": typed(others, other)}))
+        b = store.create_table("b", pa.table({"k": typed(target_keys, target_kind)}))
         store.relations.declare("a.k", "b.k")
-        wanted = [[n for n, y in enumerate(others) if same(x, kind, y, other)] for x in keys]
-        assert [ids(a.relations.rows(n, "b")) for n in range(len(keys))] == wanted
-        assert a.relations.counts(range(len(keys)), "b")["count"].to_pylist() == list(map(len, wanted))
-        back = [[n for n, x in enumerate(keys) if same(x, kind, y, other)] for y in others]
-        assert [ids(b.relations.rows(n, "a")) for n in range(len(others))] == back
-        assert any(wanted)
+        expected = [[n for n, y in enumerate(target_keys) if same(x, kind, y, target_kind)] for x in keys]
+        assert [ids(a.relations.rows(n, "b")) for n in range(len(keys))] == expected
+        assert a.relations.counts(range(len(keys)), "b")["count"].to_pylist() == list(map(len, expected))
+        back = [[n for n, x in enumerate(keys) if same(x, kind, y, target_kind)] for y in target_keys]
+        assert [ids(b.relations.rows(n, "a")) for n in range(len(target_keys))] == back
+        assert any(expected)
 
 
 def typed(values: list[Any], kind: pa.DataType) -> pa.Array:
@@ -66,13 +66,13 @@ def typed(values: list[Any], kind: pa.DataType) -> pa.Array:
     return from_values(values, kind)
 
 
-def same(x: Any, kind: pa.DataType, y: Any, other: pa.DataType) -> bool:
+def same(x: Any, kind: pa.DataType, y: Any, target_kind: pa.DataType) -> bool:
     if x is None or y is None:
         return False
     scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
     x, y = (
         v * scale.get(getattr(t, "unit", ""), 1) if hasattr(t, "unit") else v
-        for v, t in ((x, kind), (y, other))
+        for v, t in ((x, kind), (y, target_kind))
     )
     return x == y or (x != x and y != y)
 
@@ -122,6 +122,6 @@ def test_moments_match_beyond_the_years_that_conditions_take(store: Store, zone:
     store.create_table("seen", pa.table({"at": moments}))
     store.create_table("told", pa.table({"at": moments}))
     store.relations.declare("told.at", "seen.at")
-    found = [ids(store["told"].relations.rows(row, "seen")) for row in range(5)]
-    assert found == [[0], [1], [2], [3], []]
+    matches = [ids(store["told"].relations.rows(row, "seen")) for row in range(5)]
+    assert matches == [[0], [1], [2], [3], []]
     assert [check.dangling for check in store.relations.check("told_at")] == [0]

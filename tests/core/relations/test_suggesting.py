@@ -18,11 +18,11 @@ def suggested(folder: Path, **tables: dict[str, list[Any]]) -> list[str]:
     with Store.open(folder / "s") as store:
         for name, columns in tables.items():
             store.create_table(name, columns)
-        found = [str(each).partition(" (")[0] for each in store.relations.suggest()]
+        texts = [str(each).partition(" (")[0] for each in store.relations.suggest()]
         for each in store.relations.suggest():
             store.relations.declare(*each.endpoints)
         assert store.relations.suggest() == ()
-        return found
+        return texts
 
 
 def test_the_sample_gives_itself_away(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def test_writing_the_same_again_drives_nothing_out(tmp_path: Path):
 
 def test_a_folder_that_a_sweep_took_is_made_again(tmp_path: Path):
     cache = RangeCache(tmp_path)
-    kept = entry(cache)
-    kept.write(0, b"abc")
+    cached = entry(cache)
+    cached.write(0, b"abc")
     cache.clear()
-    assert kept.read(0, 3) is None
-    kept.write(0, b"abc")
-    assert bytes(kept.read(0, 3) or b"") == b"abc"
+    assert cached.read(0, 3) is None
+    cached.write(0, b"abc")
+    assert bytes(cached.read(0, 3) or b"") == b"abc"

@@ -76,9 +76,9 @@ def connection(cloud: tuple[str, CloudServer], monkeypatch: pytest.MonkeyPatch) 
     for variable in ("GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TEST_CLOUD_SECRET", CLOUDS[name][2])
-    made = CLOUDS[name][1](server.endpoint)
-    Connections().save(made)
-    return made
+    saved_connection = CLOUDS[name][1](server.endpoint)
+    Connections().save(saved_connection)
+    return saved_connection
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def parquet(seed: int) -> bytes:
 
 
 def names(address: str, recursive: bool = False) -> list[str]:
-    found = listing.pages(Address.parse(address), recursive)
-    return [f"{e.address.name}{'/' if e.is_folder else ''}" for page in found for e in page]
+    pages = listing.pages(Address.parse(address), recursive)
+    return [f"{e.address.name}{'/' if e.is_folder else ''}" for page in pages for e in page]
 
 
 def test_files_folders_and_patterns_open_and_answer(root: str):
@@ -109,9 +109,9 @@ def test_files_folders_and_patterns_open_and_answer(root: str):
         for part in range(2):
             put(f"{root}/data/year={year}/part {part} %41 ü.parquet", parquet(part))
     whole = pq.read_table(io.BytesIO(parquet(0)))
-    one = open_dataset(f"{root}/data/year=2024/part 0 %41 ü.parquet")
-    assert one.read().equals(whole)
-    assert one.where(col("x") > 0.9).count() == whole.filter(pa.compute.field("x") > 0.9).num_rows
+    single = open_dataset(f"{root}/data/year=2024/part 0 %41 ü.parquet")
+    assert single.read().equals(whole)
+    assert single.where(col("x") > 0.9).count() == whole.filter(pa.compute.field("x") > 0.9).num_rows
     folder = open_dataset(f"{root}/data")
     assert folder.schema.names == ["n", "x", "year"]
     assert folder.read(columns=["year"]).num_rows == 4 * ROWS
@@ -193,10 +193,10 @@ def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(
 
 def test_an_export_that_is_cancelled_leaves_nothing(root: str, tmp_path: Path):
     class CancelledInside(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
-            if done:
+        def report(self, position: int, total: int | None = None, text: str = "") -> None:
+            if position:
                 self.cancel()
-            super().report(done, total, text)
+            super().report(position, total, text)
 
     source = tmp_path / "large"
     source.write_bytes(os.urandom(20 << 20))
@@ -212,7 +212,7 @@ def test_of_two_that_commit_to_a_delta_table_at_once_none_is_lost(root: str, tmp
     export(rows, address)
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(export, rows, address, mode="append") for _ in range(4)]
-        assert all(one.result().rows == 3 for one in both)
+        assert all(future.result().rows == 3 for future in both)
     assert sorted(open_dataset(address).read()["n"].to_pylist()) == sorted([1, 2, 3] * 5)
     assert open_dataset(address, version=4).num_rows == 15, "each has a version of its own"
 

@@ -62,16 +62,16 @@ def trips(tmp_path: Path) -> Path:
 def test_each_version_has_its_rows_and_no_removed_ones(s3: S3Server, bucket: str, trips: Path):
     address = copied(s3, bucket, trips)
     for version, rows in enumerate(([1, 2, 3], [1, 2, 3, 4, 5], [1, 3, 4], [9])):
-        there = open_dataset(address, version=version)
-        assert isinstance(there, DeltaDataset)
-        here = open_dataset(trips, version=version)
-        assert sorted(there.read()["n"].to_pylist()) == rows
-        assert there.read(sort=["n"]).equals(here.read(sort=["n"]))
+        remote_table = open_dataset(address, version=version)
+        assert isinstance(remote_table, DeltaDataset)
+        local_table = open_dataset(trips, version=version)
+        assert sorted(remote_table.read()["n"].to_pylist()) == rows
+        assert remote_table.read(sort=["n"]).equals(local_table.read(sort=["n"]))
     assert open_dataset(f"{address}/").read().to_pylist() == [{"city": "x", "n": 9}]
     before = open_dataset(address, version=1)
     assert before.remarks == ("Version 1 of the Delta table; the newest is 3",)
     assert before.group_by("city").agg(n=agg.count()).sort("city").read()["n"].to_pylist() == [2, 3]
-    assert [one.number for one in versions_of(address)] == [3, 2, 1, 0]
+    assert [version_.number for version_ in versions_of(address)] == [3, 2, 1, 0]
     assert before.as_of(0).num_rows == 3
 
 
@@ -193,9 +193,9 @@ def test_a_table_is_published_log_last(
         sent: list[str] = []
         upload = kind.upload
 
-        def noted(self: object, address: object, *rest: object) -> None:
+        def noted(self: object, address: object, *arguments: object) -> None:
             sent.append(str(address))
-            upload(self, address, *rest)  # type: ignore[arg-type]
+            upload(self, address, *arguments)  # type: ignore[arg-type]
 
         monkeypatch.setattr(kind, "upload", noted)
         orders.export(address, partition_by=["city"])
@@ -229,13 +229,13 @@ def orders(s3: S3Server, bucket: str, tmp_path: Path) -> tuple[str, Dataset]:
 
 def test_rows_are_added_and_replaced_there(s3: S3Server, orders: tuple[str, Dataset]) -> None:
     address, rows = orders
-    done = export(rows, address, mode="append", where="n > 1")
-    assert (done.rows, done.files) == (2, 3)
+    export_ = export(rows, address, mode="append", where="n > 1")
+    assert (export_.rows, export_.files) == (2, 3)
     assert sorted(open_dataset(address).read()["n"].to_pylist()) == [1, 2, 2, 3, 3]
     export(rows, address, mode="replace", where="n = 3")
     table = delta_rs(s3, address)
     assert table.to_pyarrow_table().to_pylist() == [{"n": 3, "city": "Rom"}]
-    assert [one["operation"] for one in table.history()] == ["WRITE"] * 3
+    assert [entry["operation"] for entry in table.history()] == ["WRITE"] * 3
     assert [open_dataset(address, version=number).num_rows for number in range(3)] == [3, 5, 1]
 
 
@@ -266,8 +266,8 @@ def test_a_log_that_grows_gets_a_checkpoint(s3: S3Server, bucket: str, orders: t
     files.forget_all()
     export(rows, address, mode="append")
     export(rows, address, mode="append")
-    there = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/_delta_log/")["Contents"]
-    names = {entry["Key"].rpartition("/")[2] for entry in there}
+    objects = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/_delta_log/")["Contents"]
+    names = {entry["Key"].rpartition("/")[2] for entry in objects}
     assert {f"{2:020}.checkpoint.parquet", "_last_checkpoint"} <= names
     assert delta_rs(s3, address).to_pyarrow_table().num_rows == 9
 
@@ -287,15 +287,15 @@ for place in range(3):
 def test_two_programs_that_add_at_once_both_succeed(s3: S3Server, orders: tuple[str, Dataset]) -> None:
     address, rows = orders
     words = [sys.executable, "-c", WRITER, str(rows.paths[0]), address]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        assert other.stdout.readline() == "ready\n"
-        other.stdin.write("go\n")
-        other.stdin.flush()
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.stdin.write("go\n")
+        process.stdin.flush()
         for _ in range(3):
             export(rows, address, mode="append")
-    assert other.returncode == 0
+    assert process.returncode == 0
     table = delta_rs(s3, address)
     assert table.version() == 6
     assert sorted(table.to_pyarrow_table()["n"].to_pylist()) == sorted([1, 2, 3] * 7)
@@ -317,8 +317,8 @@ def test_rows_that_nobody_looked_at_are_not_replaced(
     with pytest.raises(FileProblem, match="was changed by another program meanwhile"):
         export(rows, address, mode="replace")
     assert open_dataset(address).num_rows == 6
-    there = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/")["Contents"]
-    data_files = [entry["Key"] for entry in there if entry["Key"].endswith(".parquet")]
+    objects = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/")["Contents"]
+    data_files = [entry["Key"] for entry in objects if entry["Key"].endswith(".parquet")]
     assert len(data_files) == 4, "the files of the commit that failed are removed"
 
 

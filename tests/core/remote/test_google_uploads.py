@@ -74,9 +74,9 @@ class CancelledOnceAPartIsThere(Job):
         super().__init__()
         self._has_part = has_part
 
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
-        super().report(done, total, text)
-        if done > 16 << 20 and not self.cancelled:
+    def report(self, position: int, total: int | None = None, text: str = "") -> None:
+        super().report(position, total, text)
+        if position > 16 << 20 and not self.cancelled:
             assert self._has_part.wait(PATIENCE_SECONDS)
             self.cancel()
 

@@ -80,9 +80,9 @@ def test_files_folders_and_patterns_open(root: str, tmp_path: Path):
     assert folder.num_rows == 12 * ROWS
     assert folder.schema.names == ["n", "x", "year"]
     assert open_dataset(f"{root}/data/*/part 0[12].parquet").num_rows == 2 * ROWS
-    one = open_dataset(f"{root}/data/year=2024/part 03.parquet")
-    assert one.read().num_rows == ROWS
-    assert one.group_by("n").agg(c=agg.count()).read().num_rows == ROWS
+    single = open_dataset(f"{root}/data/year=2024/part 03.parquet")
+    assert single.read().num_rows == ROWS
+    assert single.group_by("n").agg(c=agg.count()).read().num_rows == ROWS
     names = [e.address.name for p in listing.pages(RemotePath(f"{root}/data/year=2024").address) for e in p]
     assert len(names) == 12
 
@@ -118,10 +118,10 @@ def test_versions_are_added_to_a_delta_table(root: str, tmp_path: Path):
 
 def test_a_cancelled_upload_leaves_nothing(root: str, tmp_path: Path):
     class CancelledInside(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
-            if done:
+        def report(self, position: int, total: int | None = None, text: str = "") -> None:
+            if position:
                 self.cancel()
-            super().report(done, total, text)
+            super().report(position, total, text)
 
     source = tmp_path / "large"
     source.write_bytes(os.urandom(5 << 20))
@@ -136,10 +136,10 @@ def test_a_server_that_falls_silent_in_a_change_is_given_up(root: str, namenode:
     """Both of its processes are one here, and stop in the middle of an upload, then before a removal."""
 
     class StopsServer(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
-            if done == 1 << 20:
+        def report(self, position: int, total: int | None = None, text: str = "") -> None:
+            if position == 1 << 20:
                 namenode.process.send_signal(signal.SIGSTOP)
-            super().report(done, total, text)
+            super().report(position, total, text)
 
     put(f"{root}/silent/old.bin", b"old", tmp_path)
     source = tmp_path / "large"

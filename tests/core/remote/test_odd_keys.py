@@ -21,8 +21,8 @@ ODD = [
 
 
 def names(address: str, recursive: bool = False) -> list[str]:
-    found = listing.pages(Address.parse(address), recursive)
-    return [f"{e.address.key}{'/' if e.is_folder else ''}" for page in found for e in page]
+    pages = listing.pages(Address.parse(address), recursive)
+    return [f"{e.address.key}{'/' if e.is_folder else ''}" for page in pages for e in page]
 
 
 def test_files_of_odd_names_are_listed_and_open(s3: S3Server, bucket: str):

@@ -62,17 +62,20 @@ def test_a_parquet_file_opens_and_answers_as_if_it_were_local(
 ):
     s3.put(bucket, "2024/trips.parquet", parquet)
     (tmp_path / "trips.parquet").write_bytes(parquet)
-    here, there = open_dataset(tmp_path / "trips.parquet"), open_dataset(f"s3://{bucket}/2024/trips.parquet")
-    assert there.name == here.name
-    assert there.read().equals(here.read())
+    local_file, remote_file = (
+        open_dataset(tmp_path / "trips.parquet"),
+        open_dataset(f"s3://{bucket}/2024/trips.parquet"),
+    )
+    assert remote_file.name == local_file.name
+    assert remote_file.read().equals(local_file.read())
     dear = col("fare") > 0.99
-    assert there.where(dear).read().equals(here.where(dear).read())
+    assert remote_file.where(dear).read().equals(local_file.where(dear).read())
     grouped = [
         d.group_by("vendor").agg(tip=agg.max("tip"), n=agg.count()).sort("vendor").read()
-        for d in (here, there)
+        for d in (local_file, remote_file)
     ]
     assert grouped[0].equals(grouped[1])
-    assert there.sort("-fare").limit(3).read().equals(here.sort("-fare").limit(3).read())
+    assert remote_file.sort("-fare").limit(3).read().equals(local_file.sort("-fare").limit(3).read())
 
 
 def test_bytes_that_are_read_are_those_of_the_chunks(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
@@ -137,10 +140,10 @@ def test_every_format_opens_from_a_bucket(s3: S3Server, bucket: str, tmp_path: P
             else:
                 store["rows"].export(path)
             s3.put(bucket, f"in/rows.{suffix}", path.read_bytes())
-            there = open_dataset(f"s3://{bucket}/in/rows.{suffix}")
-            assert there.name == "rows", suffix
-            assert there.read()["n"].to_pylist() == list(range(1000)), suffix
-            assert str(there.paths[0]) == f"s3://{bucket}/in/rows.{suffix}"
+            remote_file = open_dataset(f"s3://{bucket}/in/rows.{suffix}")
+            assert remote_file.name == "rows", suffix
+            assert remote_file.read()["n"].to_pylist() == list(range(1000)), suffix
+            assert str(remote_file.paths[0]) == f"s3://{bucket}/in/rows.{suffix}"
 
 
 def test_sql_reads_files_elsewhere(s3: S3Server, bucket: str, parquet: bytes):
@@ -154,9 +157,9 @@ def test_import_and_export(s3: S3Server, bucket: str, parquet: bytes, trips: pa.
     with Store.open(tmp_path / "store") as store:
         table = import_file(f"s3://{bucket}/trips.parquet", store)
         assert table.num_rows == ROWS
-        done = table.export(f"s3://{bucket}/out/cheap.csv", where="fare < 0.001", columns=["id", "fare"])
-        assert str(done.path) == f"s3://{bucket}/out/cheap.csv"
-        cheap = open_dataset(done.path).read()
+        export_ = table.export(f"s3://{bucket}/out/cheap.csv", where="fare < 0.001", columns=["id", "fare"])
+        assert str(export_.path) == f"s3://{bucket}/out/cheap.csv"
+        cheap = open_dataset(export_.path).read()
         assert cheap["id"].to_pylist() == table.where("fare < 0.001").read()["id"].to_pylist()
         with pytest.raises(FileProblem, match="is there already"):
             table.export(f"s3://{bucket}/out/cheap.csv")
@@ -173,13 +176,13 @@ def test_import_and_export(s3: S3Server, bucket: str, parquet: bytes, trips: pa.
 class CancelledAt(Job):
     """A job that another thread cancels, like a button, after this many bytes were sent."""
 
-    def __init__(self, done: int) -> None:
+    def __init__(self, position: int) -> None:
         super().__init__()
-        self._done = done
+        self._done = position
 
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
-        super().report(done, total, text)
-        if done >= self._done and not self.cancelled:
+    def report(self, position: int, total: int | None = None, text: str = "") -> None:
+        super().report(position, total, text)
+        if position >= self._done and not self.cancelled:
             canceller = threading.Thread(target=self.cancel)
             canceller.start()
             canceller.join()
@@ -235,13 +238,13 @@ def test_a_file_that_changes_is_refused_as_a_local_one_is(s3: S3Server, bucket: 
         if columns[1] == "fare":
             dataset = open_dataset(address)
             dataset.read(limit=10)
-    for read in (
+    for question in (
         lambda: dataset.read(offset=ROWS - 10),
         lambda: dataset.where("x > 0.5").count(),
         lambda: dataset.group_by("id").agg(n=agg.count()).limit(1).read(),
     ):
         with pytest.raises(FileProblem) as caught:
-            read()
+            question()
         assert is_changed_on_disk(caught.value), caught.value
     assert open_dataset(address).read()["x"].equals(trips["tip"])
 
@@ -251,7 +254,7 @@ def test_two_processes_share_the_cache(s3: S3Server, proxy: Proxy, bucket: str, 
     code = "from lamella.core.remote.paths import RemotePath as Path; print(len(Path(%r).read_bytes()))"
     command = [sys.executable, "-c", code % f"s3://{bucket}/trips.parquet"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [one.communicate()[0].strip() for one in both] == [str(len(parquet))] * 2
+    assert [process.communicate()[0].strip() for process in both] == [str(len(parquet))] * 2
     before = proxy.sent_bytes
     assert open_dataset(f"s3://{bucket}/trips.parquet").read()["id"].to_numpy().sum() == sum(range(ROWS))
     assert proxy.sent_bytes - before < 5_000

@@ -191,8 +191,8 @@ def test_a_listing_without_an_end_takes_no_memory_and_ends_when_it_is_cancelled(
         Connections().save(Connection("large", "s3", endpoint=server.endpoint, anonymous=True))
         job = Job()
         pages = listing.pages(Address.parse("s3://large/flat"), job=job)
-        seen = [len(next(pages)) for _ in range(5)]
-        assert seen == [1000] * 5
+        lengths = [len(next(pages)) for _ in range(5)]
+        assert lengths == [1000] * 5
         job.cancel()
         with pytest.raises(Cancelled):
             next(pages)
@@ -220,8 +220,8 @@ def test_the_cache_keeps_within_its_limit(s3: S3Server, bucket: str, monkeypatch
         s3.put(bucket, f"{number}.bin", bytes([number]) * (1 << 20))
         assert RemotePath(f"s3://{bucket}/{number}.bin").read_bytes() == bytes([number]) * (1 << 20)
     assert 1 << 20 < cache.size() <= 3 << 20
-    kept = [path for path in cache.folder.rglob("*") if path.is_file()]
-    for path in kept:
+    paths = [path for path in cache.folder.rglob("*") if path.is_file()]
+    for path in paths:
         path.write_bytes(b"x" * path.stat().st_size)
     files.forget_all()
     assert RemotePath(f"s3://{bucket}/4.bin").read_bytes() == bytes([4]) * (1 << 20)

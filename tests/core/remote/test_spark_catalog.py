@@ -43,7 +43,7 @@ def test_holding() -> None:
 
 def test_look_into_goes_past_a_folder_that_is_alone(spark_address: str) -> None:
     server = server_at(parse_address(spark_address)[0])
-    catalog = next(one for one in server.catalogs() if "default" in server.databases(one))
+    catalog = next(candidate for candidate in server.catalogs() if "default" in server.databases(candidate))
     folder = CatalogFolder(server.address, (catalog,))
     if server.databases(catalog) == ["default"]:
         assert look_into(folder, Job())[0].parts == (catalog, "default")

@@ -44,9 +44,9 @@ ENDLESS_GROUPS = "SELECT id % 7 AS k, count(*) AS n FROM range(1000000000000) GR
 
 @pytest.fixture
 def server(spark_address: str) -> Iterator[SparkServer]:
-    made = SparkServer(parse_address(spark_address)[0])
-    yield made
-    made.close()
+    connected = SparkServer(parse_address(spark_address)[0])
+    yield connected
+    connected.close()
 
 
 def test_a_session_that_the_server_ended_begins_anew(server: SparkServer) -> None:
@@ -117,10 +117,10 @@ def test_read_says_what_the_server_refuses(server: SparkServer) -> None:
 
 
 def test_a_port_where_nothing_listens() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+    with socket.socket() as busy_socket:
+        busy_socket.bind(("127.0.0.1", 0))
         with pytest.raises(ServerProblem, match="does not answer"):
-            SparkServer(ServerAddress("127.0.0.1", taken.getsockname()[1])).read("SELECT 1")
+            SparkServer(ServerAddress("127.0.0.1", busy_socket.getsockname()[1])).read("SELECT 1")
 
 
 def ask(server: SparkServer, sql: str, job: Job) -> Future[pa.Table]:
@@ -260,18 +260,18 @@ class SilentServer:
         self._listener.close()
 
     def close(self) -> None:
-        for one in self._held:
-            one.close()
+        for connection in self._held:
+            connection.close()
 
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentServer]:
     monkeypatch.setattr(spark_connect, "SILENCE_SECONDS", 0.05)
-    made = SilentServer()
-    yield made
+    silent_server = SilentServer()
+    yield silent_server
     with suppress(OSError):
-        made.vanish()
-    made.close()
+        silent_server.vanish()
+    silent_server.close()
 
 
 LOOKS = 3
@@ -314,10 +314,10 @@ def test_tls_is_asked_of_a_server_without_it(spark_address: str) -> None:
 def test_what_is_wrong_with_a_certificate_is_said(
     authority: str, host: str, days: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = {name: Authority.make(tmp_path, name) for name in ("ours", "theirs")}
-    trusting = partial(grpc.ssl_channel_credentials, made["ours"].path.read_bytes())
+    authorities = {name: Authority.make(tmp_path, name) for name in ("ours", "theirs")}
+    trusting = partial(grpc.ssl_channel_credentials, authorities["ours"].path.read_bytes())
     monkeypatch.setattr(grpc, "ssl_channel_credentials", trusting)
-    files = made[authority].issue(tmp_path, host, days)
+    files = authorities[authority].issue(tmp_path, host, days)
     with tls_server(*files) as port, pytest.raises(ServerProblem, match=message) as caught:
         SparkServer(ServerAddress("localhost", port, use_ssl=True)).read("SELECT 1")
     assert caught.value.fix
@@ -360,7 +360,7 @@ def test_listing(server: SparkServer, tmp_path: Path) -> None:
     server.read("CREATE OR REPLACE TEMPORARY VIEW passing AS SELECT 1 AS n")
     server.read("CREATE DATABASE IF NOT EXISTS sales")
     server.read(f"CREATE TABLE sales.`a.b` USING parquet LOCATION '{tmp_path / 'listed.parquet'}'")
-    (catalog,) = [one for one in server.catalogs() if "sales" in server.databases(one)]
+    (catalog,) = [candidate for candidate in server.catalogs() if "sales" in server.databases(candidate)]
     assert server.tables((catalog, "sales")) == [ServerTable((catalog, "sales", "a.b"))]
     assert server.tables(("sales",)) == [ServerTable(("sales", "a.b"))]
     server.read("DROP TABLE sales.`a.b`")

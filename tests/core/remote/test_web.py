@@ -206,9 +206,9 @@ def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
     dataset = open_dataset(f"{web.url}/trips.parquet?X-Amz-Signature=abc123&v=2")
     assert dataset.num_rows == ROWS
     assert "GET /trips.parquet?X-Amz-Signature=abc123&v=2" in " ".join(web.log)
-    shown = str(dataset.paths[0])
-    assert "abc123" not in shown
-    assert shown.endswith("?X-Amz-Signature=…&v=2")
+    path_text = str(dataset.paths[0])
+    assert "abc123" not in path_text
+    assert path_text.endswith("?X-Amz-Signature=…&v=2")
     with pytest.raises(FileProblem, match="password") as caught:
         open_dataset(f"http://ann:hunter2@{web.url[7:]}/trips.parquet")
     assert "hunter2" not in str(caught.value)
@@ -235,8 +235,8 @@ def test_a_secret_in_an_address_is_nowhere_to_be_seen(
         assert main(["query", address, "--limit", "1"]) == 2
     with pytest.raises(LamellaError) as caught:
         open_dataset(address)
-    shown = f"{capsys.readouterr()} {caplog.text} {caught.value!r} {crash.report_text(caught.value)}"
-    assert "hunter2" not in shown
+    texts = f"{capsys.readouterr()} {caplog.text} {caught.value!r} {crash.report_text(caught.value)}"
+    assert "hunter2" not in texts
     for path in lamella_home.rglob("*"):
         assert not path.is_file() or b"hunter2" not in path.read_bytes()
 
@@ -252,8 +252,8 @@ def test_a_web_address_may_name_a_connection(web: WebServer, parquet: bytes):
     ["client_secret", "access-token", "apikey", "auth", "pwd", "Key-Pair-Id", "Policy", "X-Goog-Signature"],
 )
 def test_parameters_that_may_be_secret_are_hidden(name: str):
-    shown = str(Address.parse(f"https://host/x.csv?page=2&{name}=abc123"))
-    assert shown == f"https://host/x.csv?page=2&{name}=…"
+    address_text = str(Address.parse(f"https://host/x.csv?page=2&{name}=abc123"))
+    assert address_text == f"https://host/x.csv?page=2&{name}=…"
 
 
 def test_a_server_that_is_gone_is_an_error_and_writing_is_refused(web: WebServer, parquet: bytes):

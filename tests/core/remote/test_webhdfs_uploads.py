@@ -184,12 +184,12 @@ def test_a_slow_line_is_waited_for(
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("taken", [1 << 20, 6 << 20])
+@pytest.mark.parametrize("size", [1 << 20, 6 << 20])
 def test_a_server_that_falls_silent_is_given_up(
-    hdfs: HdfsServer, draft: Path, taken: int, short_patience: None
+    hdfs: HdfsServer, draft: Path, size: int, short_patience: None
 ):
     """This holds in the middle of the file, and before the answer to its end."""
-    hdfs.stops_after = taken
+    hdfs.stops_after = size
     with pytest.raises(watchdog.Silent, match="stopped answering"):
         send(draft)
     assert hdfs.files == {}

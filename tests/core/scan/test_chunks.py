@@ -17,7 +17,7 @@ from lamella.core.scan import cache as caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8
-EVERY = (caches.cache, caches.browsed, caches.few_rows, caches.coded, caches.row_numbers)
+CACHES = (caches.cache, caches.browsed, caches.few_rows, caches.coded, caches.row_numbers)
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def dataset(tmp_path: Path) -> Iterator[Dataset]:
     """Ten row groups of 160 KB once decoded; the caches get their own size back in the end."""
     values = np.random.default_rng(1).permutation(10 * GROUP)
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=GROUP)
-    before = sum(cache.max_bytes for cache in EVERY)
+    before = sum(cache.max_bytes for cache in CACHES)
     caches.limit(0)
     yield open_dataset(tmp_path / "x.parquet")
     caches.limit(before)
 
 
 def held() -> int:
-    return sum(cache.held_bytes for cache in EVERY)
+    return sum(cache.held_bytes for cache in CACHES)
 
 
 def read_in_every_way(dataset: Dataset) -> None:
@@ -61,4 +61,4 @@ def test_a_lower_limit_lets_go_at_once(dataset: Dataset) -> None:
 def test_pages_never_take_more_than_a_small_part(dataset: Dataset) -> None:
     caches.limit(8 << 30)
     assert caches.browsed.max_bytes == caches.MOST_BROWSED_BYTES
-    assert sum(cache.max_bytes for cache in EVERY) == 8 << 30
+    assert sum(cache.max_bytes for cache in CACHES) == 8 << 30

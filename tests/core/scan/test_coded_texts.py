@@ -64,10 +64,10 @@ def test_only_columns_of_texts_that_repeat_are_read_so(tmp_path: Path) -> None:
             "inside": [{"alike": text} for text in alike],
         }
     )
-    told = footer_of(written(tmp_path / "rows.parquet", table))
-    assert [name for name in table.column_names if told.repeats_texts(name)] == ["alike"]
-    assert not told.repeats_texts("inside.alike") and not told.repeats_texts("missing")
-    opened = open_dataset(told.path)
+    footer = footer_of(written(tmp_path / "rows.parquet", table))
+    assert [name for name in table.column_names if footer.repeats_texts(name)] == ["alike"]
+    assert not footer.repeats_texts("inside.alike") and not footer.repeats_texts("missing")
+    opened = open_dataset(footer.path)
     assert opened.read().schema.types == table.schema.types
     assert opened.read().equals(table)
 
@@ -84,18 +84,18 @@ def test_a_file_stays_open_while_other_columns_are_asked_for(tmp_path: Path, alo
     alike = ["draft", "review"] * (ROWS // 2)
     apart = [f"a text that is number {n}" for n in range(ROWS)]
     columns = {"a": alike, "b": alike[::-1], "n": list(range(ROWS)), "apart": apart}
-    told = footer_of(written(tmp_path / "rows.parquet", pa.table(columns)))
+    footer = footer_of(written(tmp_path / "rows.parquet", pa.table(columns)))
     with OpenFile(alone) as file:
         for names in (["n"], ["a"], ["b", "n"], ["apart", "a"], ["n", "a", "b"]):
-            actual = chunks.decode(told, [0, 1, 2, 3], [(name,) for name in names], file)
+            actual = chunks.decode(footer, [0, 1, 2, 3], [(name,) for name in names], file)
             assert [column.to_pylist() for column in actual] == [columns[name] for name in names]
             assert {column.type for column in actual} <= {pa.string(), pa.int64()}
 
 
 def test_threads_that_read_look_up_for_themselves(tmp_path: Path) -> None:
     alike = ["draft", "review"] * (ROWS // 2)
-    told = footer_of(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
-    actual = each(lambda group, file: chunks.decode(told, [group], [("a",)], file)[0], range(4))
+    footer = footer_of(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
+    actual = each(lambda group, file: chunks.decode(footer, [group], [("a",)], file)[0], range(4))
     assert [text for part in actual for text in part.to_pylist()] == alike
 
 

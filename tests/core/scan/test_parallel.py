@@ -49,15 +49,15 @@ def test_an_error_is_raised_to_the_caller_wherever_it_happens() -> None:
 
 
 def test_nobody_begins_a_task_after_an_error() -> None:
-    done: list[int] = []
+    tasks: list[int] = []
 
     def work(task: int, file: OpenFile) -> None:
-        done.append(task)
+        tasks.append(task)
         raise ValueError(task)
 
     with pytest.raises(ValueError):
         each(work, TASKS)
-    assert len(done) <= pa.cpu_count()
+    assert len(tasks) <= pa.cpu_count()
 
 
 def test_the_caller_can_cancel() -> None:
@@ -94,8 +94,8 @@ def test_every_thread_reads_files_of_its_own(tmp_path: Path) -> None:
         pq.write_table(pa.table({"n": np.arange(1_000) + n}), path, row_group_size=100)
 
     def work(task: int, file: OpenFile) -> int:
-        read = file.read(footer_of(paths[task % 4]), [task % 10], ["n"])
-        return int(read.column("n")[0].as_py())
+        rows = file.read(footer_of(paths[task % 4]), [task % 10], ["n"])
+        return int(rows.column("n")[0].as_py())
 
     assert each(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
 

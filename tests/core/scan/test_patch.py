@@ -71,10 +71,10 @@ def test_memory_that_was_just_decoded_is_written_to(name: str) -> None:
     decoded = pq.ParquetFile(pa.BufferReader(sink.getvalue())).read().column("x")
     places = np.arange(0, 1_000, 7)
     values = column(name, len(places), 5)
-    wanted = expected(decoded, places, values)
+    expected_values = expected(decoded, places, values)
     answer = patched(decoded, places, values.cast(decoded.type), in_place=True)
     answer.validate(full=True)
-    assert answer.to_pylist() == wanted
+    assert answer.to_pylist() == expected_values
 
 
 @pytest.mark.parametrize("count", [1, FEW_GAPS, FEW_GAPS + 1, 80])

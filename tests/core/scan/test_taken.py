@@ -35,9 +35,9 @@ def footers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Footer]]:
     files: list[Footer] = []
     open_file = Footer.open
 
-    def noted(footer: Footer, *given: Any) -> pq.ParquetFile:
+    def noted(footer: Footer, *arguments: Any) -> pq.ParquetFile:
         files.append(footer)
-        return open_file(footer, *given)
+        return open_file(footer, *arguments)
 
     monkeypatch.setattr(Footer, "open", noted)
     yield files

@@ -51,12 +51,12 @@ class Model:
     columns: dict[str, np.ndarray]
 
     def next(self, ids: np.ndarray | None = None, **columns: np.ndarray) -> Model:
-        kept = self.ids if ids is None else ids
-        return Model(self.version + 1, kept, {**self.columns, **columns})
+        ids_now = self.ids if ids is None else ids
+        return Model(self.version + 1, ids_now, {**self.columns, **columns})
 
-    def only(self, there: np.ndarray) -> Model:
-        columns = {name: values[there] for name, values in self.columns.items()}
-        return Model(self.version + 1, self.ids[there], columns)
+    def only(self, mask: np.ndarray) -> Model:
+        columns = {name: values[mask] for name, values in self.columns.items()}
+        return Model(self.version + 1, self.ids[mask], columns)
 
     def set(self, name: str, rows: np.ndarray, value: int) -> Model:
         values = self.columns[name].copy()
@@ -76,22 +76,22 @@ class Step(NamedTuple):
 
 
 def read_tables(store: Store) -> Tables:
-    found: Tables = {}
+    tables: Tables = {}
     for name in store.tables:
         table = store[name]
         rows = table.read()
         columns = {c: to_numpy(rows.column(c)) for c in rows.column_names}
-        found[name] = Model(table.version, columns.pop("_id"), columns)
-    return found
+        tables[name] = Model(table.version, columns.pop("_id"), columns)
+    return tables
 
 
 def fingerprint(tables: Tables) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, table in sorted(tables.items()):
-        found.update(f"{name} {table.version} {list(table.columns)}".encode())
+        digest.update(f"{name} {table.version} {list(table.columns)}".encode())
         for values in (table.ids, *table.columns.values()):
-            found.update(np.ascontiguousarray(values, np.int64).tobytes())
-    return found.hexdigest()
+            digest.update(np.ascontiguousarray(values, np.int64).tobytes())
+    return digest.hexdigest()
 
 
 @dataclass
@@ -119,9 +119,9 @@ class Writer:
 
     def create(self, name: str) -> Step:
         values = np.arange(START_ROWS, dtype=np.int64) * 7919 % 99_991
-        made = Model(1, np.arange(START_ROWS), {"x": values, "y": values + 1})
+        model = Model(1, np.arange(START_ROWS), {"x": values, "y": values + 1})
         data = pa.table({"x": values, "y": values + 1})
-        return Step({**self.tables, name: made}, lambda: self.store.create_table(name, data))
+        return Step({**self.tables, name: model}, lambda: self.store.create_table(name, data))
 
     def some(self, at_least: int, at_most: int) -> tuple[str, Model, np.ndarray]:
         """A random table, its model, and ascending row numbers in it."""
@@ -160,9 +160,11 @@ class Writer:
         name, model, rows = self.some(at_least, at_most)
         if len(model.ids) < 2 * len(rows) or not len(rows):
             return None
-        kept, gone = np.delete(np.arange(len(model.ids)), rows), model.ids[rows].tolist()
+        positions, gone = np.delete(np.arange(len(model.ids)), rows), model.ids[rows].tolist()
         return Step(
-            {**self.tables, name: model.only(kept)}, lambda: self.store[name].delete(ids=gone), undoable=True
+            {**self.tables, name: model.only(positions)},
+            lambda: self.store[name].delete(ids=gone),
+            undoable=True,
         )
 
     def add_column(self) -> Step:
@@ -235,8 +237,8 @@ class Writer:
         values = np.arange(self.chance.choice([10, 30_000]), dtype=np.int64)
         source = self.store.path.with_name("c.csv")
         source.write_text("\n".join(["x", *map(str, values.tolist())]) + "\n")
-        made = Model(1, values, {"x": values})
-        return Step({**self.tables, "c": made}, lambda: import_file(source, self.store))
+        model = Model(1, values, {"x": values})
+        return Step({**self.tables, "c": model}, lambda: import_file(source, self.store))
 
     def flush(self) -> Step:
         name, _, _ = self.some(0, 0)
@@ -279,16 +281,16 @@ STEPS: dict[Callable[[Writer], Step | None], int] = {
 }
 
 
-def write(path: Path, seed: int, told: Connection) -> None:
+def write(path: Path, seed: int, connection: Connection) -> None:
     """Make changes in the child until it is killed."""
     tidying.ENTRIES = ENTRIES
     with Store.open(path) as store:
         writer = Writer(store, random.Random(seed))
-        told.send(fingerprint(writer.tables))
+        connection.send(fingerprint(writer.tables))
         for step in writer.steps():
-            told.send(fingerprint(step.tables))
+            connection.send(fingerprint(step.tables))
             step.work()
-            told.send("done")
+            connection.send("done")
 
 
 @dataclass
@@ -309,18 +311,18 @@ class Told:
 
 
 def kill_once(path: Path, seed: int) -> Told:
-    chance, told = random.Random(seed), Told()
+    chance, report = random.Random(seed), Told()
     context = multiprocessing.get_context(START)
     hears, tells = context.Pipe(duplex=False)
     child = context.Process(target=write, args=(path, seed, tells))
     child.start()
     tells.close()
     enough = chance.randint(0, MOST_CHANGES)
-    while told.changes < enough or not told.begun:
+    while report.changes < enough or not report.begun:
         if not hears.poll(SECONDS_TO_ANSWER):
             raise AssertionError("the writer hangs")
         try:
-            told.hear(hears.recv())
+            report.hear(hears.recv())
         except EOFError as error:
             raise AssertionError("the writer failed by itself") from error
     time.sleep(chance.uniform(0, MOST_SECONDS_AFTER))  # chooses the moment of the kill
@@ -328,18 +330,18 @@ def kill_once(path: Path, seed: int) -> Told:
     child.join()
     try:
         while True:
-            told.hear(hears.recv())
+            report.hear(hears.recv())
     except EOFError:
-        return told
+        return report
 
 
-def check(path: Path, told: Told) -> str:
+def check(path: Path, report: Told) -> str:
     """Describe what is wrong with the store; empty if nothing is."""
     with Store.open(path) as store:
         stray = [str(p) for folder in ("tmp", "readers") for p in (path / folder).glob("*")]
-        found = fingerprint(read_tables(store))
-        if found not in (told.done, told.begun):
-            return f"the tables are neither as {told.changes} changes left them, nor as the next one does"
+        actual = fingerprint(read_tables(store))
+        if actual not in (report.done, report.begun):
+            return f"the tables are neither as {report.changes} changes left them, nor as the next one does"
         for name in store.tables:
             oldest = store[name].history.commits()[0].version
             store[name].read(as_of=oldest)
@@ -356,9 +358,9 @@ def main(times: int, seed: int) -> int:
     while kills < times:
         folder = Path(tempfile.mkdtemp(prefix="lamella-kill-"))
         for _ in range(min(ROUNDS_A_STORE, times - kills)):
-            told = kill_once(folder / "s", seed + kills)
-            kills, changes = kills + 1, changes + told.changes
-            problem = check(folder / "s", told)
+            report = kill_once(folder / "s", seed + kills)
+            kills, changes = kills + 1, changes + report.changes
+            problem = check(folder / "s", report)
             if problem:
                 print(f"kill {kills}, seed {seed + kills - 1}: {problem}\nthe store is kept: {folder}")
                 return 1

@@ -89,12 +89,12 @@ def test_an_effect_tells_what_the_commit_does(stock: Table, act: Any, where: Any
         if where is None:
             assert effect.matching == ROWS
     ids = effect.preview.context.column("_id").to_pylist()
-    held = stock.read(ids=[one for one in ids if one is not None and effect.deleted == 0])
+    rows = stock.read(ids=[row_id for row_id in ids if row_id is not None and effect.deleted == 0])
     for name in effect.preview.after.column_names:
-        assert effect.preview.after.column(name).to_pylist() == held.column(name).to_pylist()
+        assert effect.preview.after.column(name).to_pylist() == rows.column(name).to_pylist()
     known = {row["_id"]: row for row in before.to_pylist()}
     for name in effect.preview.before.column_names:
-        assert effect.preview.before.column(name).to_pylist() == [known[one][name] for one in ids]
+        assert effect.preview.before.column(name).to_pylist() == [known[row_id][name] for row_id in ids]
     types = {name: stock.schema.field(name).type for name in effect.types}
     assert {name: after for name, (_, after) in effect.types.items()} == types
 
@@ -167,7 +167,7 @@ def test_paths_of_an_update_lead_to_the_fields_that_it_changes() -> None:
         "twins": twins,
         "n": pa.int64(),
     }
-    assert "fill_from" not in [one.id for one in assignments_for(pa.int64(), inside=True)]
+    assert "fill_from" not in [assignment.id for assignment in assignments_for(pa.int64(), inside=True)]
 
 
 def test_the_first_rows_are_seen_before_all_are_counted(stock: Table) -> None:
@@ -319,9 +319,9 @@ def test_counting_can_be_stopped(stock: Table) -> None:
 
 
 def test_every_operator_can_be_chosen() -> None:
-    assert {one.operator for one in ASSIGNMENTS} == OPERATORS.keys() - {"$setOnInsert"}
+    assert {assignment.operator for assignment in ASSIGNMENTS} == OPERATORS.keys() - {"$setOnInsert"}
     assert len(ASSIGNMENT_BY_ID) == len(ASSIGNMENTS)
-    labels = [one.label for one in assignments_for(pa.string())]
+    labels = [assignment.label for assignment in assignments_for(pa.string())]
     assert "trim spaces" in labels and "+ add" not in labels
     assert {kind.id for kind in acts.KINDS} > {"update", "cast", "upsert"}
 
@@ -329,8 +329,8 @@ def test_every_operator_can_be_chosen() -> None:
 def test_lines_make_one_update() -> None:
     by = ASSIGNMENT_BY_ID
     lines = [("price", by["compute"], "price * 2"), ("n", by["fill_from"], "above"), ("l", by["pop"], "last")]
-    made = update_of(lines)
-    assert made == Update(
+    act = update_of(lines)
+    assert act == Update(
         {"$compute": {"price": "price * 2"}, "$fill": {"n": {"from": "above"}}, "$pop": {"l": 1}}
     )
     with pytest.raises(BadData, match="changed twice"):
@@ -366,9 +366,9 @@ EXAMPLES: dict[str, tuple[pa.DataType, list[Any], Any]] = {
 def test_each_assignment_changes_a_row(store: Store, name: str) -> None:
     kind, values, answer = EXAMPLES[name]
     table = store.create_table("t", pa.table({"x": pa.array(values, kind)}))
-    one = ASSIGNMENT_BY_ID[name]
-    assert one.fits(kind) and one in assignments_for(kind)
-    act = update_of([("x", one, answer)])
+    assignment = ASSIGNMENT_BY_ID[name]
+    assert assignment.fits(kind) and assignment in assignments_for(kind)
+    act = update_of([("x", assignment, answer)])
     assert act.effect(table).changed == act.apply(table).updated == 1
 
 
@@ -377,10 +377,10 @@ ROWS_OF_KEYS = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 2)), max_size
 
 
 @settings(max_examples=examples(full=30), deadline=None)
-@given(held=ROWS_OF_KEYS, coming=ROWS_OF_KEYS, keep=st.sampled_from(["refuse", "first", "last"]))
+@given(pairs=ROWS_OF_KEYS, coming=ROWS_OF_KEYS, keep=st.sampled_from(["refuse", "first", "last"]))
 def test_upserts_are_counted_as_plain_python_counts_them(
     tmp_path_factory: pytest.TempPathFactory,
-    held: list[tuple[int | None, int | None]],
+    pairs: list[tuple[int | None, int | None]],
     coming: list[tuple[int | None, int | None]],
     keep: Any,
 ) -> None:
@@ -391,23 +391,27 @@ def test_upserts_are_counted_as_plain_python_counts_them(
     values: dict[int | None, list[int | None]] = {}
     for key, value in coming:
         values.setdefault(key, []).append(value)
-    wanted = {key: every[-1 if keep == "last" else 0] for key, every in values.items()}
-    clashing = sum(len(every) for every in values.values() if len(set(every)) > 1)
+    values_wanted = {key: cells[-1 if keep == "last" else 0] for key, cells in values.items()}
+    clashing = sum(len(cells) for cells in values.values() if len(set(cells)) > 1)
     with Store.open(tmp_path_factory.mktemp("s")) as store:
-        table = store.create_table("t", arrow(held))
+        table = store.create_table("t", arrow(pairs))
         act = Upsert(arrow(coming), ["k"], keep)
         effect = act.effect(table)
         assert effect.conflicting == (clashing if keep == "refuse" else 0)
-        assert effect.inserted == len(wanted.keys() - {key for key, _ in held})
-        assert effect.changed == sum(key in wanted and wanted[key] != value for key, value in held)
-        assert effect.same == sum(key in wanted and wanted[key] == value for key, value in held)
+        assert effect.inserted == len(values_wanted.keys() - {key for key, _ in pairs})
+        assert effect.changed == sum(
+            key in values_wanted and values_wanted[key] != value for key, value in pairs
+        )
+        assert effect.same == sum(
+            key in values_wanted and values_wanted[key] == value for key, value in pairs
+        )
         if effect.conflicting:
             with pytest.raises(BadData):
                 act.apply(table)
             return
         act.apply(table)
         after = table.read(["k", "v"]).to_pylist()
-    expected = [{"k": key, "v": wanted.get(key, value)} for key, value in held]
-    known = {key for key, _ in held}
-    expected += [{"k": key, "v": value} for key, value in wanted.items() if key not in known]
+    expected = [{"k": key, "v": values_wanted.get(key, value)} for key, value in pairs]
+    known = {key for key, _ in pairs}
+    expected += [{"k": key, "v": value} for key, value in values_wanted.items() if key not in known]
     assert sorted(map(str, after)) == sorted(map(str, expected))

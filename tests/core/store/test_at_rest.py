@@ -52,25 +52,25 @@ def test_a_few_stay_pending(tmp_path: Path) -> None:
 def test_a_table_that_somebody_else_dropped_keeps_no_store_from_closing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store, others = made(tmp_path / "s"), Store.open(tmp_path / "s")
+    store, elsewhere = made(tmp_path / "s"), Store.open(tmp_path / "s")
     many(store["t"])
-    others.drop_table("t")
+    elsewhere.drop_table("t")
     with caplog.at_level(logging.WARNING):
         store.maintenance.flush_idle()
     assert "t: pending changes stay pending: t: the table is gone" in caplog.text
     left = store.create_table("u", pa.table({"x": pa.array(range(ROWS), pa.int64())}))
     many(left)
-    others.drop_table("u")
+    elsewhere.drop_table("u")
     store.close()
-    others.close()
+    elsewhere.close()
     assert not [path for path in (tmp_path / "s").glob("*") if path.suffix in (".sqlite-wal", ".sqlite-shm")]
 
 
 def test_who_changed_nothing_flushes_nothing(tmp_path: Path) -> None:
     with made(tmp_path / "s") as store:
         many(store["t"])
-        with Store.open(tmp_path / "s") as other:
-            assert other["t"].num_rows == ROWS
+        with Store.open(tmp_path / "s") as elsewhere:
+            assert elsewhere["t"].num_rows == ROWS
         assert flushed(tmp_path) == 0
         store.maintenance.flush_idle()
         assert flushed(tmp_path) == 1
@@ -79,12 +79,12 @@ def test_who_changed_nothing_flushes_nothing(tmp_path: Path) -> None:
 def test_what_cannot_be_flushed_stays_pending_and_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with made(tmp_path / "s") as store, Store.open(tmp_path / "s", busy_seconds=0.05) as other:
-        many(other["t"])
+    with made(tmp_path / "s") as store, Store.open(tmp_path / "s", busy_seconds=0.05) as elsewhere:
+        many(elsewhere["t"])
         with store.transaction():
             store["t"].update([{"_id": 0, "x": 1}])
             with caplog.at_level(logging.WARNING):
-                other.maintenance.flush_idle()
+                elsewhere.maintenance.flush_idle()
         assert "stay pending" in caplog.text
         assert store["t"].read()["x"].to_pylist()[:2] == [1, -7]
 

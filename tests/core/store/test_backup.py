@@ -38,8 +38,8 @@ def inodes(path: Path) -> set[int]:
 def test_a_backup_opens_as_a_store_with_its_history_and_verifies(
     store: Store, tmp_path: Path, link: bool
 ) -> None:
-    done = store.backup(tmp_path / "copy", link)
-    assert (done.copied, done.kept) == (2, 0)
+    backup = store.backup(tmp_path / "copy", link)
+    assert (backup.copied, backup.kept) == (2, 0)
     assert (inodes(tmp_path / "copy") == inodes(store.path)) is link
     with Store.open(tmp_path / "copy") as copy:
         assert copy.maintenance.verify().problems == ()
@@ -58,8 +58,8 @@ def test_a_backup_opens_as_a_store_with_its_history_and_verifies(
 def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(store: Store, tmp_path: Path) -> None:
     store.backup(tmp_path / "copy")
     store["small"].insert({"word": ["x"] * 1_500})
-    done = store.backup(tmp_path / "copy")
-    assert (done.copied, done.kept) == (1, 2)
+    backup = store.backup(tmp_path / "copy")
+    assert (backup.copied, backup.kept) == (1, 2)
     store.drop_table("t")
     assert store.backup(tmp_path / "copy").copied == 0
     with Store.open(tmp_path / "copy", read_only=True) as copy:
@@ -105,8 +105,8 @@ def test_a_file_that_was_damaged_in_the_backup_is_copied_again(store: Store, tmp
     store.backup(tmp_path / "copy")
     for suffix in ("parquet", "cells"):
         flip_bit(next((tmp_path / "copy").rglob(f"*.{suffix}")))
-    done = store.backup(tmp_path / "copy")
-    assert (done.copied, done.kept, done.damaged) == (2, 0, ())
+    backup = store.backup(tmp_path / "copy")
+    assert (backup.copied, backup.kept, backup.damaged) == (2, 0, ())
     with Store.open(tmp_path / "copy") as copy:
         assert copy.maintenance.verify().problems == ()
 
@@ -198,15 +198,15 @@ assert crashing(list(range(2_000)), [-1, *range(1, 2_000), *range(2_000)]) > 10
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_crash_at_any_step_leaves_the_last_backup_whole_and_the_next_one_possible(tmp_path: Path) -> None:
     program = [sys.executable, "-c", CRASHES, str(tmp_path / "store"), "1" if Tier.slow else "2"]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    Store.open(other).close()
+    folder = tmp_path / "other"
+    Store.open(folder).close()
     with pytest.raises(StoreProblem, match="something other than a backup"):
-        store.backup(other)
+        store.backup(folder)
     with pytest.raises(StoreProblem, match="inside the store itself"):
         store.backup(store.path / "copy")
     store.backup(tmp_path / "copy")
@@ -254,8 +254,8 @@ def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path
 
     def write() -> None:
         try:
-            with Store.open(store.path) as other:
-                table = other["t"]
+            with Store.open(store.path) as backup_store:
+                table = backup_store["t"]
                 while not stop.is_set():
                     table.insert({"n": list(range(1_100))})
                     table.update([{"_id": 1, "n": table.version}])

@@ -25,9 +25,9 @@ def table(tmp_path: Path) -> Any:
 
 def refused(table: Any, ask: Ask, said: str) -> None:
     version, tables = table.version, table.store.tables
-    with pytest.raises(BadData, match=said) as told:
+    with pytest.raises(BadData, match=said) as refusal:
         ask(table)
-    assert told.value.fix
+    assert refusal.value.fix
     assert (table.version, table.store.tables) == (version, tables)
 
 
@@ -111,8 +111,8 @@ def test_a_limit_may_be_larger_than_any_table(table: Any) -> None:
 @pytest.mark.parametrize("rows", [[], {"_id": []}, {"a": []}, pa.table({"new": pa.array([], pa.int64())})])
 def test_no_rows_change_nothing(table: Any, rows: Any) -> None:
     before = table.schema
-    for done in (table.update(rows), table.update(rows, on="a"), table.upsert(rows, on="a")):
-        assert (done.version, done.updated, done.inserted) == (1, 0, 0)
+    for commit in (table.update(rows), table.update(rows, on="a"), table.upsert(rows, on="a")):
+        assert (commit.version, commit.updated, commit.inserted) == (1, 0, 0)
     assert table.schema == before
 
 
@@ -171,9 +171,9 @@ def test_a_time_that_python_cannot_hold_is_refused(table: Any, ask: Callable[...
     assert table.version == version
 
 
-@pytest.mark.parametrize("given", [7, [1], {1: 2}, "n", b"n", {"a": 1}, object(), FAR[2]])
-def test_odd_values_for_new_rows_alone_are_refused(table: Any, given: Any) -> None:
-    refused(table, lambda t: t.upsert([{"a": 100}], on="a", set_on_insert=given), "t: |column")
+@pytest.mark.parametrize("row", [7, [1], {1: 2}, "n", b"n", {"a": 1}, object(), FAR[2]])
+def test_odd_values_for_new_rows_alone_are_refused(table: Any, row: Any) -> None:
+    refused(table, lambda t: t.upsert([{"a": 100}], on="a", set_on_insert=row), "t: |column")
 
 
 @pytest.mark.parametrize("path", [FAR[2], [[[]]] * 3, 7, b"x"])

@@ -45,22 +45,22 @@ def test_a_function_gives_new_values_and_new_columns_over_many_row_groups(store:
         sizes.append(batch.num_rows)
         return {"n": pc.multiply(batch["n"], 2), "odd": pc.equal(pc.bit_wise_and(batch["n"], 1), 1)}
 
-    done = table.transform(twice, columns=["n"])
-    assert (done.updated, done.version, sum(sizes), len(sizes) > 1) == (249_999, 3, 249_999, True)
-    kept = np.delete(np.arange(250_000), 5)
+    commit = table.transform(twice, columns=["n"])
+    assert (commit.updated, commit.version, sum(sizes), len(sizes) > 1) == (249_999, 3, 249_999, True)
+    rows_left = np.delete(np.arange(250_000), 5)
     back = table.read()
-    assert np.array_equal(back["n"].to_numpy(), kept * 2)
-    assert np.array_equal(back["odd"].to_numpy(zero_copy_only=False), kept % 2 == 1)
-    assert np.array_equal(back["other"].to_numpy(), kept)
+    assert np.array_equal(back["n"].to_numpy(), rows_left * 2)
+    assert np.array_equal(back["odd"].to_numpy(zero_copy_only=False), rows_left % 2 == 1)
+    assert np.array_equal(back["other"].to_numpy(), rows_left)
     table.history.undo()
     assert table.schema.names == ["_id", "n", "other"]
-    assert np.array_equal(table.read()["n"].to_numpy(), kept)
+    assert np.array_equal(table.read()["n"].to_numpy(), rows_left)
 
 
 def test_only_rows_that_the_filter_chooses_and_the_function_changes_are_written(store: Store) -> None:
     table = numbers(store, 1_000)
-    done = table.transform(lambda batch: {"n": pc.max_element_wise(batch["n"], 995)}, where=col("n") >= 990)
-    assert done.updated == 5
+    commit = table.transform(lambda batch: {"n": pc.max_element_wise(batch["n"], 995)}, where=col("n") >= 990)
+    assert commit.updated == 5
     assert table.read()["n"].to_pylist()[-11:] == [989, *[995] * 6, *range(996, 1_000)]
     assert table.transform(lambda batch: batch).updated == 0
     assert table.version == 2
@@ -74,10 +74,10 @@ def test_a_function_may_give_columns_back_that_it_was_not_given(store: Store) ->
 
 def test_types_widen_over_the_batches_as_they_do_for_rows(store: Store) -> None:
     table = numbers(store, 150_000)
-    done = table.transform(
+    commit = table.transform(
         lambda b: {"n": pc.divide(b["n"].cast(pa.float64()), 2.0)} if b["n"][0].as_py() else {"n": b["n"]}
     )
-    assert done.updated > 0
+    assert commit.updated > 0
     assert table.schema.field("n").type == pa.float64()
     assert table.read()["n"].to_pylist()[:3] == [0, 1, 2]
 
@@ -134,8 +134,8 @@ TWICE = [
 )
 def test_of_rows_with_the_same_values_one_stays(store: Store, on: Any, keep: str, ids: list[int]) -> None:
     table = store.create_table("t", TWICE)
-    done = table.drop_duplicates(on, keep=keep)
-    assert (done.deleted, table.read()["_id"].to_pylist()) == (6 - len(ids), ids)
+    commit = table.drop_duplicates(on, keep=keep)
+    assert (commit.deleted, table.read()["_id"].to_pylist()) == (6 - len(ids), ids)
     assert table.drop_duplicates(on, keep=keep).version == 2
 
 
@@ -251,9 +251,9 @@ def test_a_function_cannot_change_the_table_it_makes_values_for(store: Store, to
     )
     for change in changes:
 
-        def made(found: pa.Table, change: Callable[[], object] = change) -> dict[str, Any]:
+        def made(batch: pa.Table, change: Callable[[], object] = change) -> dict[str, Any]:
             change()
-            return {"n": pc.add(found["n"], 1)}
+            return {"n": pc.add(batch["n"], 1)}
 
         with (
             pytest.raises(
@@ -263,16 +263,16 @@ def test_a_function_cannot_change_the_table_it_makes_values_for(store: Store, to
         ):
             table.transform(made)
         assert (rows(table), table.version) == (before, version)
-    table.transform(lambda found: {"n": pc.add(found["n"], 1)})
+    table.transform(lambda batch: {"n": pc.add(batch["n"], 1)})
     assert rows(table)[0]["n"] == before[0]["n"] + 1
 
 
 def test_a_function_may_read_its_table_and_change_another(store: Store) -> None:
     table, log = numbers(store, 10), store.create_table("log", [{"rows": 0}])
 
-    def made(found: pa.Table) -> dict[str, Any]:
+    def made(batch: pa.Table) -> dict[str, Any]:
         log.insert([{"rows": table.count()}])
-        return {"n": pc.add(found["n"], 1)}
+        return {"n": pc.add(batch["n"], 1)}
 
     table.transform(made)
     assert rows(log) == [{"rows": 0}, {"rows": 10}] and rows(table)[9]["n"] == 10

@@ -46,8 +46,8 @@ def rows(table: Table) -> list[dict[str, Any]]:
 
 def test_rows_are_updated_or_inserted_in_one_commit(store: Store) -> None:
     table = store.create_table("prices", PRICES)
-    done = table.upsert([{"code": "c", "price": 5}, {"code": "a", "price": 11}], on="code")
-    assert (done.version, done.inserted, done.updated) == (2, 1, 1)
+    commit = table.upsert([{"code": "c", "price": 5}, {"code": "a", "price": 11}], on="code")
+    assert (commit.version, commit.inserted, commit.updated) == (2, 1, 1)
     assert rows(table) == [
         {"code": "a", "size": 1, "price": 11},
         *PRICES[1:],
@@ -77,8 +77,8 @@ def test_what_is_set_on_insert_makes_no_column_when_nothing_is_inserted(store: S
 
 def test_null_is_a_key_like_any_other(store: Store) -> None:
     table = store.create_table("prices", PRICES)
-    done = table.upsert([{"code": None, "price": 31}], on="code")
-    assert (done.inserted, done.updated, rows(table)[2]["price"]) == (0, 1, 31)
+    commit = table.upsert([{"code": None, "price": 31}], on="code")
+    assert (commit.inserted, commit.updated, rows(table)[2]["price"]) == (0, 1, 31)
     with pytest.raises(BadData, match="code = None"):
         table.upsert([{"code": None, "price": 1}, {"code": None, "price": 2}], on="code")
 
@@ -90,8 +90,8 @@ def test_several_columns_together_are_a_key(store: Store) -> None:
         {"code": None, "size": 2, "price": 2},
         {"code": "b", "size": 1, "price": 3},
     ]
-    done = table.upsert(data, on=["code", "size"])
-    assert (done.inserted, done.updated) == (1, 2)
+    commit = table.upsert(data, on=["code", "size"])
+    assert (commit.inserted, commit.updated) == (1, 2)
     assert [r["price"] for r in rows(table)] == [10, 3, 2, 1]
     assert table.update([{"size": 1, "code": "a", "price": 7}], on=["size", "code"]).updated == 1
     assert rows(table)[0]["price"] == 7
@@ -107,10 +107,10 @@ def test_every_row_that_has_the_key_is_updated(store: Store) -> None:
 def test_many_new_rows_beside_many_updates(store: Store, size: int) -> None:
     table = store.create_table("t", {"k": np.arange(30_000), "v": np.zeros(30_000, np.int64)})
     keys = np.concatenate([np.arange(100_000, 100_000 + size), np.arange(29_999, -1, -3)])
-    done = table.upsert({"k": keys, "v": keys * 2}, on="k")
-    assert (done.inserted, done.updated) == (size, 10_000)
-    held = table.read()
-    k, v = (held.column(n).to_numpy() for n in ("k", "v"))
+    commit = table.upsert({"k": keys, "v": keys * 2}, on="k")
+    assert (commit.inserted, commit.updated) == (size, 10_000)
+    rows_now = table.read()
+    k, v = (rows_now.column(n).to_numpy() for n in ("k", "v"))
     assert np.array_equal(v, np.where((k % 3 == 2) & (k < 30_000) | (k >= 100_000), 2 * k, 0))
     assert np.array_equal(k, np.concatenate([np.arange(30_000), np.arange(100_000, 100_000 + size)]))
     assert isinstance(table.snapshot().segments[-1], FileSegment) == (size > 1_000)
@@ -163,11 +163,11 @@ def test_a_condition_that_no_row_meets_makes_one(store: Store) -> None:
     table = store.create_table("prices", PRICES)
     operators = {"$inc": {"price": 5}, "$push": {"tags": "new"}, "$setOnInsert": {"size": 7}}
     expected = (col("code") == "c") & (col("price") == 3) & (col("size") > 4)
-    done = table.update_where(expected, operators, upsert=True)
-    assert (done.inserted, done.updated, table.version) == (1, 0, 2)
+    commit = table.update_where(expected, operators, upsert=True)
+    assert (commit.inserted, commit.updated, table.version) == (1, 0, 2)
     assert rows(table)[-1] == {"code": "c", "size": 7, "price": 8, "tags": ["new"]}
-    done = table.update_where(col("code") == "c", operators, upsert=True)
-    assert (done.inserted, done.updated) == (0, 1)
+    commit = table.update_where(col("code") == "c", operators, upsert=True)
+    assert (commit.inserted, commit.updated) == (0, 1)
     assert rows(table)[-1] == {"code": "c", "size": 7, "price": 13, "tags": ["new", "new"]}
     with pytest.raises(BadData, match="Choose rows by a filter"):
         table.update_where([], operators, upsert=True)
@@ -211,14 +211,14 @@ def test_a_key_that_no_row_has_is_named(store: Store) -> None:
 
 def test_every_kind_of_change_can_ask_for_the_version_it_was_decided_on(store: Store) -> None:
     table = store.create_table("prices", PRICES)
-    seen = table.version
+    version = table.version
     table.update([{"_id": 0, "price": 12}])
     for change in (
-        lambda: table.insert(PRICES, expected_version=seen),
-        lambda: table.update([{"_id": 0, "price": 1}], expected_version=seen),
-        lambda: table.upsert(PRICES, on="code", expected_version=seen),
-        lambda: table.update_where(None, {"$inc": {"price": 1}}, expected_version=seen),
-        lambda: table.delete(where=col("price") > 0, expected_version=seen),
+        lambda: table.insert(PRICES, expected_version=version),
+        lambda: table.update([{"_id": 0, "price": 1}], expected_version=version),
+        lambda: table.upsert(PRICES, on="code", expected_version=version),
+        lambda: table.update_where(None, {"$inc": {"price": 1}}, expected_version=version),
+        lambda: table.delete(where=col("price") > 0, expected_version=version),
     ):
         with pytest.raises(VersionConflict, match="at version 2, not at 1"):
             change()
@@ -246,9 +246,9 @@ def test_upserts_do_what_they_do_to_a_dict(
                     "a": pa.array([a for a, _ in keys], pa.int64()),
                 }
             )
-            done = table.upsert(given_rows, on=["a", "b"])
-            assert done.inserted == len(set(keys) - set(model))
-            assert done.updated == len(set(keys) & set(model))
+            commit = table.upsert(given_rows, on=["a", "b"])
+            assert commit.inserted == len(set(keys) - set(model))
+            assert commit.updated == len(set(keys) & set(model))
             model |= dict.fromkeys(keys, number)
         assert {(r["a"], r["b"]): r["v"] for r in rows(table)} == model
 
@@ -259,8 +259,8 @@ def test_a_row_changes_the_cells_that_it_gives_and_no_others(store: Store) -> No
     assert rows(table) == [{"k": "a", "x": 10, "y": 2}, {"k": "b", "x": 3, "y": 40.5}]
     table.update([{"_id": 1, "x": None}, {"_id": 0, "y": 7}])
     assert rows(table) == [{"k": "a", "x": 10, "y": 7}, {"k": "b", "x": None, "y": 40.5}]
-    done = table.upsert([{"k": "c", "y": 5}, {"k": "b", "x": 6}, {"k": "a", "y": None}], on="k")
-    assert (done.inserted, done.updated) == (1, 2)
+    commit = table.upsert([{"k": "c", "y": 5}, {"k": "b", "x": 6}, {"k": "a", "y": None}], on="k")
+    assert (commit.inserted, commit.updated) == (1, 2)
     assert rows(table) == [
         {"k": "a", "x": 10, "y": None},
         {"k": "b", "x": 6, "y": 40.5},

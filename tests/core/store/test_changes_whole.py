@@ -32,15 +32,15 @@ def wide(tmp_path: Path) -> Iterator[StoreType]:
 
 @pytest.mark.parametrize("on", ["_id", "key"])
 def test_columns_that_are_left_out_stay_as_they_are(wide: StoreType, on: str) -> None:
-    held = _held(wide)
-    given = [{on: row[on], "a": -row["a"], "b": 2 * row["b"]} for row in held]
+    before = _held(wide)
+    changes = [{on: row[on], "a": -row["a"], "b": 2 * row["b"]} for row in before]
     if on == "_id":
-        given = [row | {"key": row["_id"] + 1} for row in given]
-    assert wide["t"].update(given, on=on).updated == len(held)
-    assert _held(wide) == [{**row, **new} for row, new in zip(held, given, strict=True)]
+        changes = [row | {"key": row["_id"] + 1} for row in changes]
+    assert wide["t"].update(changes, on=on).updated == len(before)
+    assert _held(wide) == [{**row, **new} for row, new in zip(before, changes, strict=True)]
     assert wide.maintenance.verify().problems == ()
     wide["t"].history.undo()
-    assert _held(wide) == held
+    assert _held(wide) == before
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def _whole(store: StoreType) -> Rows:
     return [{"n": 2 * row["n"] + 1, "m": row["_id"], "_id": row["_id"]} for row in _held(store)]
 
 
-def _changed(held: Rows, given: Rows) -> Rows:
-    new = {row["_id"]: row for row in given}
-    return [{**row, **new.get(row["_id"], {})} for row in held]
+def _changed(before: Rows, changes: Rows) -> Rows:
+    new = {row["_id"]: row for row in changes}
+    return [{**row, **new.get(row["_id"], {})} for row in before]
 
 
 SHAPES: dict[str, Callable[[Rows], Rows]] = {
@@ -88,13 +88,13 @@ SHAPES: dict[str, Callable[[Rows], Rows]] = {
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_rows_given_change_and_the_others_stay(store: StoreType, shape: Callable[[Rows], Rows]) -> None:
-    held, given = _held(store), shape(_whole(store))
-    commit = store["t"].update(given)
-    assert (commit.inserted, commit.updated, commit.deleted) == (0, len(given), 0)
-    assert _held(store) == _changed(held, given)
+    before, changes = _held(store), shape(_whole(store))
+    commit = store["t"].update(changes)
+    assert (commit.inserted, commit.updated, commit.deleted) == (0, len(changes), 0)
+    assert _held(store) == _changed(before, changes)
     assert store.maintenance.verify().problems == ()
     store["t"].history.undo()
-    assert _held(store) == held
+    assert _held(store) == before
 
 
 BY_KEY: dict[str, Callable[[Rows], Rows]] = {
@@ -110,34 +110,34 @@ BY_KEY: dict[str, Callable[[Rows], Rows]] = {
 def test_rows_found_by_a_key_change_and_keep_their_ids(
     store: StoreType, shape: Callable[[Rows], Rows]
 ) -> None:
-    held = _held(store)
-    given = shape([{"n": row["n"], "m": row["n"] + 1} for row in held])
-    commit = store["t"].update(given, on="n")
-    new = {row["n"]: row for row in given}
-    assert commit.updated == len(given)
-    assert _held(store) == [{**row, **new.get(row["n"], {})} for row in held]
+    before = _held(store)
+    changes = shape([{"n": row["n"], "m": row["n"] + 1} for row in before])
+    commit = store["t"].update(changes, on="n")
+    new = {row["n"]: row for row in changes}
+    assert commit.updated == len(changes)
+    assert _held(store) == [{**row, **new.get(row["n"], {})} for row in before]
     assert store.maintenance.verify().problems == ()
 
 
 def test_all_rows_that_share_a_key_change(store: StoreType) -> None:
-    held = _held(store)
-    store["t"].insert([{"n": held[0]["n"], "m": 3}])
-    store["t"].update([{"n": row["n"], "m": 7} for row in held], on="n")
-    assert store["t"].count(col("m") == 7) == len(held) + 1
+    before = _held(store)
+    store["t"].insert([{"n": before[0]["n"], "m": 3}])
+    store["t"].update([{"n": row["n"], "m": 7} for row in before], on="n")
+    assert store["t"].count(col("m") == 7) == len(before) + 1
 
 
 def test_a_key_given_twice_is_refused_though_the_table_has_it_twice(store: StoreType) -> None:
-    held = _held(store)
-    store["t"].insert([{"n": held[0]["n"], "m": 3}])
+    before = _held(store)
+    store["t"].insert([{"n": before[0]["n"], "m": 3}])
     with pytest.raises(BadData, match="n = 0"):
         store["t"].update([{"n": row["n"], "m": 7} for row in _held(store)], on="n")
     assert store["t"].count(col("m") == 7) == 0
 
 
 def test_an_arrow_table_of_whole_rows_changes_them_too(store: StoreType) -> None:
-    given = pa.Table.from_pylist(_whole(store))
-    store["t"].update(given)
-    assert _held(store) == given.select(["_id", "n", "m"]).to_pylist()
+    changes = pa.Table.from_pylist(_whole(store))
+    store["t"].update(changes)
+    assert _held(store) == changes.select(["_id", "n", "m"]).to_pylist()
 
 
 REFUSED: dict[str, tuple[Callable[[Rows], Rows], type[Exception]]] = {
@@ -153,40 +153,40 @@ REFUSED: dict[str, tuple[Callable[[Rows], Rows], type[Exception]]] = {
 def test_what_is_refused_late_changes_nothing(
     store: StoreType, shape: Callable[[Rows], Rows], error: type[Exception]
 ) -> None:
-    held, version = _held(store), store["t"].version
+    before, version = _held(store), store["t"].version
     files = sorted(store.path.rglob("*.parquet"))
     with pytest.raises(error):
         store["t"].update(shape(_whole(store)))
-    assert (_held(store), store["t"].version) == (held, version)
+    assert (_held(store), store["t"].version) == (before, version)
     assert sorted(store.path.rglob("*.parquet")) == files
 
 
 def test_rows_decided_on_at_another_version_are_refused(store: StoreType) -> None:
-    held, given = _held(store), _whole(store)
+    before, changes = _held(store), _whole(store)
     with pytest.raises(VersionConflict):
-        store["t"].update(given, expected_version=store["t"].version - 1)
-    assert _held(store) == held
+        store["t"].update(changes, expected_version=store["t"].version - 1)
+    assert _held(store) == before
 
 
 def test_a_commit_in_between_is_not_lost(store: StoreType) -> None:
-    held, given = _held(store), pa.Table.from_pylist(_whole(store))
+    before, changes = _held(store), pa.Table.from_pylist(_whole(store))
 
     def meanwhile() -> Iterator[pa.RecordBatch]:
-        yield from given.slice(0, 15_000).to_batches()
+        yield from changes.slice(0, 15_000).to_batches()
         store["t"].insert([{"n": 1, "m": 1}])
-        yield from given.slice(15_000).to_batches()
+        yield from changes.slice(15_000).to_batches()
 
-    store["t"].update(pa.RecordBatchReader.from_batches(given.schema, meanwhile()))
-    assert _held(store) == [*_changed(held, given.to_pylist()), {"_id": NEXT_ID, "n": 1, "m": 1}]
+    store["t"].update(pa.RecordBatchReader.from_batches(changes.schema, meanwhile()))
+    assert _held(store) == [*_changed(before, changes.to_pylist()), {"_id": NEXT_ID, "n": 1, "m": 1}]
     assert store.maintenance.verify().problems == ()
 
 
 def test_a_transaction_takes_them_back(store: StoreType) -> None:
-    held, given = _held(store), _whole(store)
+    before, changes = _held(store), _whole(store)
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store["t"].update(given)
-        assert _held(store) != held
+        store["t"].update(changes)
+        assert _held(store) != before
         raise ZeroDivisionError
-    assert _held(store) == held
-    store["t"].update(given)
-    assert _held(store) == _changed(held, given)
+    assert _held(store) == before
+    store["t"].update(changes)
+    assert _held(store) == _changed(before, changes)

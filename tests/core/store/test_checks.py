@@ -40,11 +40,11 @@ def store(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def table(store: Store) -> Table:
-    made = store.create_table("t", ROWS)
-    made.columns.set_checks("email", required=True, unique=True)
-    made.columns.set_checks("state", one_of=["new", "paid"])
-    made.columns.set_default("state", "new")
-    return made
+    checked = store.create_table("t", ROWS)
+    checked.columns.set_checks("email", required=True, unique=True)
+    checked.columns.set_checks("state", one_of=["new", "paid"])
+    checked.columns.set_default("state", "new")
+    return checked
 
 
 def emails(count: int, prefix: str = "m") -> list[str]:
@@ -323,8 +323,8 @@ def test_metadata_does_not_reach_the_rules(table: Table, store: Store, tmp_path:
         "a", pa.int64(), metadata={b"lamella.checks": b"x", b"lamella.cast_from": b"y", b"unit": b"m"}
     )
     pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "a.parquet")
-    other = store.create_table("other", pq.read_table(tmp_path / "a.parquet"))
-    assert other.columns.metadata("a") == {"unit": "m"} and not other.columns.checks("a")
+    imported = store.create_table("other", pq.read_table(tmp_path / "a.parquet"))
+    assert imported.columns.metadata("a") == {"unit": "m"} and not imported.columns.checks("a")
 
 
 @pytest.mark.parametrize("key", [b"lamella.checks", b"lamella.one_of", b"lamella.default"])

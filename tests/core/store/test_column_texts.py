@@ -118,19 +118,19 @@ def test_split_and_merge_do_what_pandas_does(
     with Store.open(tmp_path_factory.mktemp("s")) as store:
         table = store.create_table("t", pa.table({"x": pa.array(texts, pa.string())}))
         table.columns.split("x", names, by=",")
-        made = [values(table, name) for name in names]
+        columns = [values(table, name) for name in names]
         table.columns.merge(names, "again", between=",")
         again = values(table, "again")
     series = pd.Series(texts, dtype=object)
     split = series.str.split(",", n=parts - 1, expand=True) if any(t is not None for t in texts) else None
-    for place, column in enumerate(made):
+    for place, column in enumerate(columns):
         known = split is not None and place in split
         expected = split[place].tolist() if known else [None] * len(texts)
-        assert column == [None if pd.isna(one) else one for one in expected]
+        assert column == [None if pd.isna(value) else value for value in expected]
     assert again == texts
 
 
-READ = [
+READINGS = [
     ("float64", {"decimal": ","}, ["1,5", "-0,25", "3", None], [1.5, -0.25, 3.0, None]),
     ("float64", {"decimal": ",", "thousands": "."}, ["1.234,5", "12", "1.000.000"], [1234.5, 12.0, 1e6]),
     ("int32", {"thousands": ","}, ["1,234", " -5 "], [1234, -5]),
@@ -157,7 +157,7 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "reading", "texts", "expected"), READ)
+@pytest.mark.parametrize(("kind", "reading", "texts", "expected"), READINGS)
 def test_texts_are_read_as_they_are_written(
     store: Store, kind: str, reading: dict[str, str], texts: list[str | None], expected: list[Any]
 ) -> None:

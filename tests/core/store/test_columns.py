@@ -75,8 +75,8 @@ def test_an_added_column_is_null_and_found_by_filters_sorts_views_and_sql(table:
 
 def test_a_default_fills_the_rows_that_are_there_and_those_that_come(table: Any) -> None:
     table.delete(ids=[0])
-    done = table.columns.add("price", default=Decimal("1.50"), type=pa.decimal128(9, 2))
-    assert done.updated == table.num_rows
+    commit = table.columns.add("price", default=Decimal("1.50"), type=pa.decimal128(9, 2))
+    assert commit.updated == table.num_rows
     assert set(table.read()["price"].to_pylist()) == {Decimal("1.50")}
     table.insert([{"n": 5}])
     assert table.read()["price"].to_pylist()[-1] == Decimal("1.50")
@@ -89,8 +89,8 @@ def test_a_default_fills_the_rows_that_are_there_and_those_that_come(table: Any)
 
 def test_the_type_of_a_new_column_can_be_said_in_several_ways(store: Store) -> None:
     table = store.create_table("t", [{"n": 1}])
-    for name, given in {"a": "int16", "b": float, "c": pa.list_(pa.string()), "d": "text"}.items():
-        table.columns.add(name, given)
+    for name, kind in {"a": "int16", "b": float, "c": pa.list_(pa.string()), "d": "text"}.items():
+        table.columns.add(name, kind)
     table.columns.add("e", default=dt.date(2020, 1, 1))
     table.columns.add("f", default={"x": 1}, after="_id")
     types = " ".join(str(t).replace(" ", "") for t in table.schema.types)
@@ -333,8 +333,8 @@ def test_a_cast_that_would_lose_a_value_is_refused_by_name(
     assert table.version == version
     assert str(table.read().to_pylist()) == str(before.to_pylist())  # NaN is not equal to itself
     table.columns.cast("x", kind, on_error="null")
-    kept = pa.array(first(table, len(values)))
-    assert kept.null_count > values.null_count
+    actual = pa.array(first(table, len(values)))
+    assert actual.null_count > values.null_count
 
 
 @pytest.mark.slow

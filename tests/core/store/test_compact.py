@@ -43,8 +43,8 @@ def files(table: Any) -> list[Path]:
 
 
 def groups(path: Path) -> list[int]:
-    told = pq.ParquetFile(path).metadata
-    return [told.row_group(i).num_rows for i in range(told.num_row_groups)]
+    metadata = pq.ParquetFile(path).metadata
+    return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
 
 def pieces(store: Store, sizes: list[int]) -> Any:
@@ -60,12 +60,12 @@ def test_small_files_and_pending_rows_become_one_file(store: Store) -> None:
     table.update([{"n": 1, "label": "pending"}, {"n": 1_600, "label": None}], on="n")
     table.delete(where=col("n").is_in([2, 700]))
     rows, version = table.read(), table.version
-    done = table.maintenance.compact()
+    compaction = table.maintenance.compact()
     assert table.read().equals(rows)
     assert table.version == version
     assert [groups(path) for path in files(table)] == [[2_703]]
-    assert (done.files_before, done.files_after, done.rewritten) == (2, 1, 4)
-    assert done.bytes_after == files(table)[0].stat().st_size
+    assert (compaction.files_before, compaction.files_after, compaction.rewritten) == (2, 1, 4)
+    assert compaction.bytes_after == files(table)[0].stat().st_size
     assert table.snapshot().overlay is None
     assert not len(table.snapshot().deleted)
     assert table.get(1)["label"] == "pending"
@@ -88,11 +88,11 @@ def test_only_the_files_that_need_it_are_rewritten(store: Store) -> None:
     before = files(table)
     assert [groups(path) for path in before] == [[1_000, 1_000]] * 3
     table.update([{"_id": 2_500, "n": -1}])
-    done = table.maintenance.compact(rows_a_group=1_000, rows_a_file=2_000)
+    compaction = table.maintenance.compact(rows_a_group=1_000, rows_a_file=2_000)
     after = files(table)
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1] != before[1]
-    assert done.rewritten == 1
+    assert compaction.rewritten == 1
     assert table.get(2_500)["n"] == -1
 
 
@@ -172,7 +172,7 @@ class Meddling(Job):
         super().__init__()
         self._change, self.left = change, times
 
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+    def report(self, position: int, total: int | None = None, text: str = "") -> None:
         if self.left:
             self.left -= 1
             self._change()
@@ -267,10 +267,10 @@ ODD = pa.table(
 )
 
 
-def same(found: list[dict], rows: list[dict]) -> bool:
+def same(actual: list[dict], rows: list[dict]) -> bool:
     """Compare times with a zone as moments, since libraries show them in different zones."""
     plain = [
-        {k: v.to_pydatetime() if isinstance(v, pd.Timestamp) else v for k, v in r.items()} for r in found
+        {k: v.to_pydatetime() if isinstance(v, pd.Timestamp) else v for k, v in r.items()} for r in actual
     ]
     return plain == rows
 

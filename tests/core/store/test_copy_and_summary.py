@@ -21,19 +21,19 @@ def store(tmp_path: Path) -> Any:
 @pytest.fixture
 def table(store: Store) -> Any:
     """A table with every feature that a table can have."""
-    made = store.create_table(
+    table_ = store.create_table(
         "t", pa.table({"n": pa.array(range(30_000), pa.int32()), "word": ["w"] * 30_000})
     )
-    made.insert([{"n": -1, "word": None}])
-    made.columns.cast("n", "int64")
-    made.update([{"_id": i, "n": 2**40} for i in range(0, 30_000, 2)])
-    made.update([{"_id": 1, "word": "pending"}])
-    made.delete(ids=[2, 3])
-    made.columns.drop("word")
-    made.history.undo()
-    made.set_metadata({"source": "here"})
-    made.columns.set_metadata("n", {"unit": "km"})
-    return made
+    table_.insert([{"n": -1, "word": None}])
+    table_.columns.cast("n", "int64")
+    table_.update([{"_id": i, "n": 2**40} for i in range(0, 30_000, 2)])
+    table_.update([{"_id": 1, "word": "pending"}])
+    table_.delete(ids=[2, 3])
+    table_.columns.drop("word")
+    table_.history.undo()
+    table_.set_metadata({"source": "here"})
+    table_.columns.set_metadata("n", {"unit": "km"})
+    return table_
 
 
 def test_a_copy_is_the_same_table_and_goes_its_own_way(store: Store, table: Any) -> None:
@@ -82,13 +82,17 @@ def test_copying_refuses_names_that_are_taken_or_unknown(store: Store, table: An
 
 def test_a_renamed_table_is_the_same_for_whoever_has_it_open(store: Store, table: Any) -> None:
     rows = table.read()
-    with Store.open(store.path) as other:
-        seen = other["t"]
+    with Store.open(store.path) as elsewhere:
+        table_elsewhere = elsewhere["t"]
         store.rename_table("t", "flights")
-        assert (table.name, seen.name, seen.snapshot().name) == ("flights", "flights", "flights")
-        assert seen.read().equals(rows)
-        seen.insert([{"n": 1}])
-        assert other.tables == ["flights"]
+        assert (table.name, table_elsewhere.name, table_elsewhere.snapshot().name) == (
+            "flights",
+            "flights",
+            "flights",
+        )
+        assert table_elsewhere.read().equals(rows)
+        table_elsewhere.insert([{"n": 1}])
+        assert elsewhere.tables == ["flights"]
     assert table.num_rows == len(rows) + 1
     assert store.sql("select count(*) n from flights").to_pylist() == [{"n": len(rows) + 1}]
     with pytest.raises(StoreProblem, match="already has a table"):

@@ -15,5 +15,5 @@ KILLS = examples(full=5)
 
 def test_a_killed_writer_loses_nothing_it_was_told_is_safe() -> None:
     program = [sys.executable, "-m", "tests.core.store.kill", "--times", str(KILLS)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

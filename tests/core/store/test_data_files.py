@@ -60,8 +60,8 @@ def test_a_number_behind_nan_is_found(tmp_path: Path, shape: str) -> None:
         store.create_table("t", pa.table({"x": column}))
         path = "x" if shape == "column" else "x.f"
         assert leaves(store)[path].statistics is None
-        asked = "x" if shape == "column" else "x.f"
-        assert store.sql(f"select count(*) as n from t where {asked} > 5").to_pylist() == [{"n": 1}]
+        inner_column = "x" if shape == "column" else "x.f"
+        assert store.sql(f"select count(*) as n from t where {inner_column} > 5").to_pylist() == [{"n": 1}]
 
 
 def test_columns_without_nulls_are_required_file_by_file(tmp_path: Path) -> None:

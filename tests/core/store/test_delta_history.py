@@ -62,22 +62,22 @@ def versions_in(path: Path) -> list[list[str]]:
 
 
 def test_each_commit_is_a_version_with_its_time_and_message(orders: Table, tmp_path: Path) -> None:
-    done = export(orders, tmp_path / "orders.delta", history=True)
-    assert (done.versions, done.expired, done.rows) == (6, 0, 4)
-    assert versions_in(done.path) == versions_of(orders)
+    export_ = export(orders, tmp_path / "orders.delta", history=True)
+    assert (export_.versions, export_.expired, export_.rows) == (6, 0, 4)
+    assert versions_in(export_.path) == versions_of(orders)
     for version, expected in enumerate(versions_of(orders)):
-        assert sorted_rows(pl.read_delta(str(done.path), version=version).to_arrow()) == expected
-    there = list(reversed(open_dataset(done.path).versions()))
+        assert sorted_rows(pl.read_delta(str(export_.path), version=version).to_arrow()) == expected
+    versions = list(reversed(open_dataset(export_.path).versions()))
     commits = orders.history.commits()
-    assert [one.message for one in there] == [commit.message for commit in commits]
-    assert [one.operation for one in there] == [
+    assert [published.message for published in versions] == [commit.message for commit in commits]
+    assert [published.operation for published in versions] == [
         "CREATE TABLE AS SELECT", "WRITE Append", "UPDATE", "ADD COLUMNS", "DELETE", "RESTORE",
     ]  # fmt: skip
-    for one, commit in zip(there, commits, strict=True):
-        assert abs(one.time - commit.time.astimezone(dt.UTC)) < dt.timedelta(milliseconds=5)
-        by_time = DeltaTable(done.path)
-        by_time.load_as_version(one.time)
-        assert by_time.version() == one.number
+    for published, commit in zip(versions, commits, strict=True):
+        assert abs(published.time - commit.time.astimezone(dt.UTC)) < dt.timedelta(milliseconds=5)
+        by_time = DeltaTable(export_.path)
+        by_time.load_as_version(published.time)
+        assert by_time.version() == published.number
 
 
 def test_a_further_call_adds_what_is_new(orders: Table, tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_a_changed_row_costs_one_file(store: Store, tmp_path: Path) -> None:
     export(table, tmp_path / "t.delta", history=True, row_group_rows=10)
     table.update([{"_id": 55, "n": -1}])
     table.delete([0])
-    done = export(table, tmp_path / "t.delta", history=True, row_group_rows=10)
-    assert (done.versions, done.files) == (2, 2)
-    assert versions_in(done.path) == versions_of(table)
+    export_ = export(table, tmp_path / "t.delta", history=True, row_group_rows=10)
+    assert (export_.versions, export_.files) == (2, 2)
+    assert versions_in(export_.path) == versions_of(table)
 
 
 def test_what_expired_is_said_and_the_rest_is_whole(orders: Table, tmp_path: Path) -> None:
@@ -142,19 +142,19 @@ def test_what_expired_is_said_and_the_rest_is_whole(orders: Table, tmp_path: Pat
     for n in range(3):
         orders.insert([{"n": n}])
     orders.maintenance.expire(keep_versions=2)
-    done = export(orders, path, history=True)
-    assert (done.versions, done.expired) == (2, 7)
+    export_ = export(orders, path, history=True)
+    assert (export_.versions, export_.expired) == (2, 7)
     assert versions_in(path)[-2:] == versions_of(orders)
-    done = export(orders, tmp_path / "late.delta", history=True)
-    assert (done.versions, done.expired) == (2, 7)
-    assert versions_in(done.path) == versions_of(orders)
+    export_ = export(orders, tmp_path / "late.delta", history=True)
+    assert (export_.versions, export_.expired) == (2, 7)
+    assert versions_in(export_.path) == versions_of(orders)
 
 
 def test_a_table_that_somebody_else_wrote_to_is_refused(orders: Table, tmp_path: Path) -> None:
     path = tmp_path / "orders.delta"
     export(orders, path, history=True)
-    other = {"commitInfo": {"timestamp": 1, "operation": "OPTIMIZE", "engineInfo": "Apache-Spark/4"}}
-    write_commit(path, 6, [other])
+    entry = {"commitInfo": {"timestamp": 1, "operation": "OPTIMIZE", "engineInfo": "Apache-Spark/4"}}
+    write_commit(path, 6, [entry])
     orders.insert([{"n": 9}])
     with pytest.raises(FileProblem, match=r"not from the table: 6, OPTIMIZE.*Apache-Spark/4"):
         export(orders, path, history=True)
@@ -165,11 +165,11 @@ def test_a_table_that_somebody_else_wrote_to_is_refused(orders: Table, tmp_path:
 
 def test_the_history_of_another_table_is_refused(store: Store, orders: Table, tmp_path: Path) -> None:
     export(orders, tmp_path / "orders.delta", history=True)
-    other = store.create_table("other", {"n": [1]})
+    second = store.create_table("other", {"n": [1]})
     for _ in range(7):
-        other.insert([{"n": 1}])
+        second.insert([{"n": 1}])
     with pytest.raises(FileProblem, match="has the history of another table"):
-        export(other, tmp_path / "orders.delta", history=True)
+        export(second, tmp_path / "orders.delta", history=True)
     assert DeltaTable(tmp_path / "orders.delta").version() == 5
 
 
@@ -268,9 +268,9 @@ def test_a_spark_connect_server_travels_through_it(orders: Table, tmp_path: Path
     export(orders, path, history=True)
     (tmp_path / "script.py").write_text(IN_SAIL)  # pyspark's client mistakes `python -c` for a Spark shell
     words: list[Any] = [sys.executable, tmp_path / "script.py", path, "6"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     commits = orders.history.commits()
-    assert json.loads(done.stdout) == [
+    assert json.loads(result.stdout) == [
         sorted(orders.as_of(commit.version).read(["n"])["n"].to_pylist()) for commit in commits
     ]

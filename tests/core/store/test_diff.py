@@ -29,11 +29,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def cells(diff: Diff) -> dict[str, dict[int, tuple]]:
     """Pairs (before, after) by column and id."""
-    found: dict[str, dict[int, tuple]] = {}
+    cells_by_column: dict[str, dict[int, tuple]] = {}
     for part in diff.changed_cells():
         rows = part.cells.to_pylist()
-        found.setdefault(part.column, {}).update({r["_id"]: (r["before"], r["after"]) for r in rows})
-    return found
+        cells_by_column.setdefault(part.column, {}).update(
+            {r["_id"]: (r["before"], r["after"]) for r in rows}
+        )
+    return cells_by_column
 
 
 def test_rows_and_cells_that_differ(store: Store) -> None:
@@ -123,16 +125,16 @@ def test_only_what_the_versions_do_not_share_is_read(store: Store, monkeypatch: 
     table.update([{"_id": 7, "n": -7}])
     table.insert([{"n": 1}])
     table.delete(ids=[200_000])
-    read: list[int] = []
+    counts: list[int] = []
 
     def counted(snapshot, positions, columns):  # type: ignore[no-untyped-def]
-        read.append(len(positions))
+        counts.append(len(positions))
         return scan_rows.take_rows(snapshot, positions, columns)
 
     monkeypatch.setattr(diffs, "take_rows", counted)
     actual = table.history.diff(1).summary()
     assert (actual.changed, actual.added, actual.removed) == (1, 1, 1)
-    assert sum(read) == 2
+    assert sum(counts) == 2
 
 
 ROW = {"n": st.none() | st.integers(0, 3), "word": st.none() | st.sampled_from(["", "a"])}
@@ -158,13 +160,13 @@ def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.Data
         try:
             table = store.create_table("t", [{"n": 0, "word": "a"} for _ in range(8)])
             versions: list[Rows] = [{i: {"n": 0, "word": "a"} for i in range(8)}]
-            for kind, told in steps:
+            for kind, detail in steps:
                 if kind == "reopen":
                     store.close()
                     store = Store.open(Path(folder) / "s")
                     table = store["t"]
                 else:
-                    _step(table, versions, kind, told)
+                    _step(table, versions, kind, detail)
                 assert _rows(table) == versions[table.version - 1]
             for _ in range(4):
                 a, b = (data.draw(st.integers(1, table.version)) for _ in range(2))
@@ -178,25 +180,25 @@ def _rows(table: Table) -> Rows:
     return {row.pop("_id"): row for row in table.read().to_pylist()}
 
 
-def _step(table: Table, versions: list[Rows], kind: str, told: object) -> None:
+def _step(table: Table, versions: list[Rows], kind: str, detail: object) -> None:
     """Make the same change to both, and add each new version to the model."""
     rows = copy.deepcopy(versions[table.version - 1])
     before = table.version
     if kind == "insert":
-        table.insert(told)
-        first = table.read()["_id"].to_pylist()[-1] + 1 - len(told)  # type: ignore[arg-type]
-        rows |= dict(enumerate(told, start=first))  # type: ignore[call-overload]
+        table.insert(detail)
+        first = table.read()["_id"].to_pylist()[-1] + 1 - len(detail)  # type: ignore[arg-type]
+        rows |= dict(enumerate(detail, start=first))  # type: ignore[call-overload]
     elif kind == "update":
-        known = {i: row for i, row in told.items() if i in rows}  # type: ignore[attr-defined]
+        known = {i: row for i, row in detail.items() if i in rows}  # type: ignore[attr-defined]
         if known:
             table.update([{"_id": i, **row} for i, row in known.items()])
             rows |= known
     elif kind == "delete":
-        gone = [i for i in told if i in rows]  # type: ignore[attr-defined]
+        gone = [i for i in detail if i in rows]  # type: ignore[attr-defined]
         table.delete(ids=gone)
         rows = {i: row for i, row in rows.items() if i not in gone}
     elif kind == "restore":
-        expected = 1 + told % table.version  # type: ignore[operator]
+        expected = 1 + detail % table.version  # type: ignore[operator]
         table.history.restore(expected)
         rows = versions[expected - 1]
     elif kind in ("undo", "redo"):
@@ -217,7 +219,7 @@ def _compare(diff: Diff, a: Rows, b: Rows) -> None:
         name: {i: (a[i][name], b[i][name]) for i in both if a[i][name] != b[i][name]}
         for name in ("n", "word")
     }
-    assert cells(diff) == {name: found for name, found in expected.items() if found}
+    assert cells(diff) == {name: changes for name, changes in expected.items() if changes}
     actual = diff.summary()
     assert (actual.added, actual.removed) == (len(b.keys() - a), len(a.keys() - b))
     assert actual.changed == sum(a[i] != b[i] for i in both)

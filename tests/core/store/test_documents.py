@@ -27,7 +27,7 @@ JSON = st.recursive(
 
 def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_nulls(held) for key, held in value.items() if held is not None}
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return value
 
 
@@ -43,13 +43,13 @@ def test_documents_of_any_shape_come_back(documents: list[dict[str, Any]]) -> No
 
 def rows(count: int) -> list[dict[str, Any]]:
     """100 keys of which each row has some, a key with values of two types, and a key unique to each row."""
-    made = []
+    documents = []
     for i in range(count):
         document: dict[str, Any] = {f"k{j}": i + j for j in range(100) if (i + j) % 3}
         document["mixed"] = i if i % 2 else f"text {i}"
         document[f"once {i}"] = {"deep": [i]}
-        made.append({"n": i, "x": document})
-    return made
+        documents.append({"n": i, "x": document})
+    return documents
 
 
 @pytest.mark.slow(after=1)
@@ -75,9 +75,9 @@ def test_two_of_a_hundred_keys_are_two_columns_of_the_file(tmp_path: Path) -> No
         file = pq.ParquetFile(next((store.path / "data").rglob("*.parquet")))
         leaves = {file.schema.column(i).path for i in range(len(file.schema))}
         assert {"x.k0", "x.k99", "x._rest"} <= leaves
-        told = store.sql("select sum(x.k0) as a, sum(x.k99) as b from t").to_pylist()[0]
+        sums = store.sql("select sum(x.k0) as a, sum(x.k99) as b from t").to_pylist()[0]
         expected = rows(3_000)
-        assert told == {
+        assert sums == {
             key: sum(r["x"].get(k, 0) for r in expected) for key, k in (("a", "k0"), ("b", "k99"))
         }
 

@@ -15,8 +15,8 @@ from lamella.core.store.table import Table
 
 @pytest.fixture
 def store(tmp_path) -> Iterator[Store]:
-    with Store.open(tmp_path / "store") as made:
-        yield made
+    with Store.open(tmp_path / "store") as open_store:
+        yield open_store
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_edit_of_many_rows_goes_into_files(store, rows) -> None:
     gone = np.arange(rows, min(rows + 10, 60_000))
     commit = table.edit([cells(list(range(rows)), n=values)], new, gone)
     assert (commit.updated, commit.inserted, commit.deleted) == (rows, 5_000, len(gone))
-    read = table.read(["n"]).column(0).to_pylist()
-    assert read == [*range(1, rows + 1), *range(rows + len(gone), 60_000), *range(5_000)]
+    numbers = table.read(["n"]).column(0).to_pylist()
+    assert numbers == [*range(1, rows + 1), *range(rows + len(gone), 60_000), *range(5_000)]
 
 
 @pytest.mark.parametrize(

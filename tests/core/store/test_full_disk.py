@@ -92,8 +92,8 @@ def assert_clean(store: Store) -> None:
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
     """Each round has a little more space, so that the work fails at a later point."""
     with small_disk(9_000) as disk, begun(disk / "s") as store:
-        before, failures, room, done = everything(store), 0, 0, False
-        while not done:
+        before, failures, room, is_complete = everything(store), 0, 0, False
+        while not is_complete:
             with filled(disk, leave=room):
                 try:
                     work(store)
@@ -101,8 +101,8 @@ def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: W
                     assert str(disk) in problem.what and problem.why
                     failures += 1
                 else:
-                    done = True
-                assert done or everything(store) == before
+                    is_complete = True
+                assert is_complete or everything(store) == before
             assert_clean(store)
             room += STEP
         assert failures
@@ -151,13 +151,13 @@ def test_a_full_disk_can_still_be_read() -> None:
 @pytest.fixture(scope="module")
 def place_history(tmp_path_factory: pytest.TempPathFactory) -> PlaceHistory:
     """A function that copies a store with this many commits to a folder; each store is created once."""
-    made: dict[int, Path] = {}
+    folders: dict[int, Path] = {}
 
     def place(folder: Path, commits: int) -> None:
-        if commits not in made:
-            made[commits] = tmp_path_factory.mktemp("history") / "s"
-            make_history(made[commits], commits)
-        shutil.copytree(made[commits], folder)
+        if commits not in folders:
+            folders[commits] = tmp_path_factory.mktemp("history") / "s"
+            make_history(folders[commits], commits)
+        shutil.copytree(folders[commits], folder)
 
     return place
 

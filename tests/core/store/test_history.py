@@ -33,8 +33,8 @@ def table(store: Store) -> Table:
 
 
 def numbers(rows: pa.Table) -> list[int]:
-    found: list[int] = rows.column("n").to_pylist()
-    return found
+    actual: list[int] = rows.column("n").to_pylist()
+    return actual
 
 
 def test_an_old_version_is_read_like_any_dataset(table: Table) -> None:
@@ -77,8 +77,8 @@ def test_a_time_means_one_version_when_the_clock_was_set_back(
     now = time_ns()
     for clock in (now + 10**13, now, now - 10**12, now + 10**13, now + 10**14):
         monkeypatch.setattr("time.time_ns", lambda clock=clock: clock)
-        made = table.update([{"_id": 3, "n": clock}])
-        assert made.time == table.history.commits()[-1].time
+        commit = table.update([{"_id": 3, "n": clock}])
+        assert commit.time == table.history.commits()[-1].time
     times = [c.time for c in table.history.commits()]
     assert times == sorted(set(times))
     assert [table.as_of(when).version for when in times] == list(range(1, 11))
@@ -98,9 +98,9 @@ def test_what_names_no_version_is_refused(table: Table, when: object) -> None:
 
 def test_restore_is_a_commit_that_can_be_undone(table: Table) -> None:
     now, then = table.read(), table.as_of(2).read()
-    done = table.history.restore(2, message="as it was")
-    assert (done.kind, done.restores, done.version, done.message) == ("restore", 2, 6, "as it was")
-    assert (done.inserted, done.updated, done.deleted) == (1, 1_999, 1)
+    commit = table.history.restore(2, message="as it was")
+    assert (commit.kind, commit.restores, commit.version, commit.message) == ("restore", 2, 6, "as it was")
+    assert (commit.inserted, commit.updated, commit.deleted) == (1, 1_999, 1)
     assert table.read().equals(then)
     assert table.history.undo().restores == 5
     assert table.read().equals(now)
@@ -140,7 +140,7 @@ def test_versions_have_names(table: Table) -> None:
 
 
 def test_expired_versions_are_gone_and_the_others_whole(table: Table) -> None:
-    kept = {v: table.as_of(v).read() for v in (2, 4, 5)}
+    versions = {v: table.as_of(v).read() for v in (2, 4, 5)}
     times = [c.time for c in table.history.commits()]
     table.history.name_version("second", 2)
     planned = table.maintenance.expire(keep_versions=2, dry_run=True)
@@ -148,7 +148,7 @@ def test_expired_versions_are_gone_and_the_others_whole(table: Table) -> None:
     assert table.maintenance.expire(keep_versions=2) == planned
     assert (planned.expired, planned.oldest, planned.named) == ((1, 3), 4, (2,))
     assert [c.version for c in table.history.commits()] == [2, 4, 5]
-    for version, rows in kept.items():
+    for version, rows in versions.items():
         assert table.as_of(version).read().equals(rows)
     for gone in (1, 3, times[0], times[1], times[2]):
         with pytest.raises(StoreProblem, match="has expired"):
@@ -183,9 +183,9 @@ def test_versions_expire_until_their_files_fit(store: Store) -> None:
         table.maintenance.compact()
     sizes = sum(f.stat().st_size for f in (store.path / "data").rglob("*.*"))
     assert table.maintenance.expire(max_bytes=sizes).expired == ()
-    done = table.maintenance.expire(max_bytes=1)
-    assert done.oldest == table.version and len(table.history.commits()) == 1
-    assert store.maintenance.vacuum().bytes >= done.bytes > 0
+    expiry = table.maintenance.expire(max_bytes=1)
+    assert expiry.oldest == table.version and len(table.history.commits()) == 1
+    assert store.maintenance.vacuum().bytes >= expiry.bytes > 0
     assert numbers(table.read()) == [2] * 5_000
 
 
@@ -214,9 +214,14 @@ def test_undo_stops_at_the_oldest_version_and_redo_goes_on(table: Table) -> None
 
 
 def test_undo_to_a_version_is_one_commit_that_one_redo_takes_back(table: Table) -> None:
-    done = table.history.undo_to(2)
-    assert (done.version, done.kind, done.restores, done.message) == (6, "undo", 2, "undo to version 2")
-    assert (done.inserted, done.updated, done.deleted) == (1, 1_999, 1)
+    commit = table.history.undo_to(2)
+    assert (commit.version, commit.kind, commit.restores, commit.message) == (
+        6,
+        "undo",
+        2,
+        "undo to version 2",
+    )
+    assert (commit.inserted, commit.updated, commit.deleted) == (1, 1_999, 1)
     assert not table.history.diff(2).summary() and table.count({"word": "b"}) == 0
     undoable = table.history.undoable()
     assert undoable is not None and undoable.version == 2
@@ -230,10 +235,10 @@ def test_undo_to_a_version_is_one_commit_that_one_redo_takes_back(table: Table) 
 
 
 def test_undo_to_a_version_before_a_transaction_is_refused(table: Table, store: Store) -> None:
-    other = store.create_table("other", {"n": [1]})
+    second = store.create_table("other", {"n": [1]})
     with store.transaction():
         table.delete(ids=[9])
-        other.delete(ids=[0])
+        second.delete(ids=[0])
     with pytest.raises(StoreProblem, match="other tables were changed together"):
         table.history.undo_to(2)
     assert table.version == 6
@@ -277,8 +282,8 @@ def test_pending_rows_stay_readable_when_the_columns_they_were_written_with_expi
     table.columns.rename("word", "text")
     table.columns.drop("n")
     table.maintenance.expire(keep_versions=1)
-    with Store.open(store.path) as other:
-        assert other["t"].read().to_pylist() == [{"_id": 0, "text": "a"}, {"_id": 1, "text": "b"}]
+    with Store.open(store.path) as elsewhere:
+        assert elsewhere["t"].read().to_pylist() == [{"_id": 0, "text": "a"}, {"_id": 1, "text": "b"}]
 
 
 def test_history_cannot_be_changed_read_only(table: Table, store: Store) -> None:

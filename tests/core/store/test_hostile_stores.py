@@ -505,8 +505,8 @@ def test_data_files_that_share_ids_or_rows_are_refused_when_the_table_is_read(
     shutil.copytree(whole, tmp_path / "s")
     with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
         names = [name for _, name, *_ in catalog.execute("PRAGMA table_info(data_files)")][1:]
-        other = f"substr(path, 1, length(path) - 40) || '{'0' * 32}.parquet'"
-        altered = {"path": "path" if first else other}
+        path_sql = f"substr(path, 1, length(path) - 40) || '{'0' * 32}.parquet'"
+        altered = {"path": "path" if first else path_sql}
         altered |= {"first_id": f"first_id + {first}", "last_id": f"last_id + {first}"}
         columns = ", ".join(altered.get(name, name) for name in names)
         catalog.execute(f"INSERT INTO data_files ({', '.join(names)}) SELECT {columns} FROM data_files")

@@ -170,10 +170,10 @@ def test_relations_that_fail_leave_no_table_behind(
 ) -> None:
     declare = type(store.relations).declare
 
-    def fail_at_parts(relations: Any, one: list[str], *others: Any, **options: Any) -> Any:
-        if one[0].startswith("parts"):
+    def fail_at_parts(relations: Any, ends: list[str], *arguments: Any, **options: Any) -> Any:
+        if ends[0].startswith("parts"):
             raise MemoryError
-        return declare(relations, one, *others, **options)
+        return declare(relations, ends, *arguments, **options)
 
     monkeypatch.setattr(type(store.relations), "declare", fail_at_parts)
     with pytest.raises(MemoryError):

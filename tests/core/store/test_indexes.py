@@ -29,9 +29,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def table(store: Store) -> Table:
-    made = store.create_table("t", rows(0, ROWS))
-    made.maintenance.flush()
-    return made
+    flushed_table = store.create_table("t", rows(0, ROWS))
+    flushed_table.maintenance.flush()
+    return flushed_table
 
 
 def rows(first: int, stop: int) -> pa.Table:
@@ -43,8 +43,8 @@ def index_files(store: Store) -> list[Path]:
     return sorted(path for path in (store.path / "index").rglob("*") if path.is_file())
 
 
-def used(table: Table, **asked: object) -> str | None:
-    return table.explain(**asked).index
+def used(table: Table, **query: object) -> str | None:
+    return table.explain(**query).index
 
 
 def test_an_index_serves_filters_and_sorts_and_explain_names_it(table: Table) -> None:
@@ -80,18 +80,18 @@ def test_queries_of_more_steps_begin_with_what_an_index_finds(store: Store, tabl
     table.update(pa.table({"_id": [7, 8], "n": [1, 7]}))
     table.delete(ids=[1007])
     table.insert({"n": [7], "name": ["new"]})
-    asked = [
+    queries = [
         table.where(col("n") == 7).group_by("name").agg(rows=agg.count(), long=agg.max("long")),
         table.where(col("n") == 7).where(col("name").contains("8")).compute(twice=col("n") * 2),
         table.where(col("n") == 7).compute(as_text=col("n").cast("string")).sort("-name").limit(3),
         table.where(col("n") == 7).join(table.where(col("n") == 8), on="_id", how="left"),
         table.where(col("n") == -1).agg(rows=agg.count()),
     ]
-    expected = [query.read() for query in asked]
+    expected = [query.read() for query in queries]
     table.indexes.create("n")
-    assert [query.read() for query in asked] == expected
-    assert [query.count() for query in asked] == [rows.num_rows for rows in expected]
-    assert [query.explain().index for query in asked] == ["sorted index on n"] * len(asked)
+    assert [query.read() for query in queries] == expected
+    assert [query.count() for query in queries] == [rows.num_rows for rows in expected]
+    assert [query.explain().index for query in queries] == ["sorted index on n"] * len(queries)
     assert table.where(col("n") > 100).group_by("n").agg(rows=agg.count()).explain().index is None
 
 
@@ -117,12 +117,12 @@ def test_rows_of_few_keys_are_found_by_the_index(
     table.update(pa.table({"_id": [1, 8], "k": values[1:3]}))
     table.insert(pa.table({"k": values[1:]}))
     table.delete(ids=[2])
-    asked = [pa.table({"k": values[place : place + 1]}) for place in range(1, len(values))]
-    asked += [pa.table({"k": values[1:]}), pa.table({"k": values[1:3], "_id": [1, 8]})]
-    expected = [keys.matches(table._state(), each) for each in asked]
+    keys_wanted = [pa.table({"k": values[place : place + 1]}) for place in range(1, len(values))]
+    keys_wanted += [pa.table({"k": values[1:]}), pa.table({"k": values[1:3], "_id": [1, 8]})]
+    expected = [keys.matches(table._state(), each) for each in keys_wanted]
     table.indexes.create("k")
     monkeypatch.setattr(keys, "pieces", None)
-    for each, without in zip(asked, expected, strict=True):
+    for each, without in zip(keys_wanted, expected, strict=True):
         actual = keys.matches(table._state(), each)
         assert len(actual.ids) and actual.ids.tolist() == without.ids.tolist()
         assert actual.keys.tolist() == without.keys.tolist()
@@ -140,11 +140,11 @@ def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:
 def test_long_lists_are_found_by_the_index(table: Table, many: int) -> None:
     table.insert(rows(ROWS, ROWS + 300))
     table.maintenance.flush()
-    asked = [f"name {i}" for i in range(ROWS + 280, ROWS + 280 - many, -1)] + ["none", "name", ""]
-    expected = table.read(["name"], where=col("name").is_in(asked))
+    names = [f"name {i}" for i in range(ROWS + 280, ROWS + 280 - many, -1)] + ["none", "name", ""]
+    expected = table.read(["name"], where=col("name").is_in(names))
     table.indexes.create("name")
-    assert used(table, where=col("name").is_in(asked)) == "sorted index on name"
-    assert table.read(["name"], where=col("name").is_in(asked)) == expected and expected.num_rows == many
+    assert used(table, where=col("name").is_in(names)) == "sorted index on name"
+    assert table.read(["name"], where=col("name").is_in(names)) == expected and expected.num_rows == many
 
 
 def test_rows_skipped_by_an_index_are_told(table: Table) -> None:
@@ -156,17 +156,17 @@ def test_rows_skipped_by_an_index_are_told(table: Table) -> None:
 
 
 def test_indexes_are_listed_by_the_present_names_of_columns(store: Store, table: Table) -> None:
-    made = table.indexes.create("n")
+    index = table.indexes.create("n")
     table.columns.rename("n", "number")
-    assert str(made) == "sorted index on n"
+    assert str(index) == "sorted index on n"
     assert [index.columns for index in table.indexes] == [("number",)]
     assert used(table, where=col("number") == 7) == "sorted index on number"
     table.columns.drop("number")
     assert not table.indexes
     table.history.undo()
     assert [index.columns for index in table.indexes] == [("number",)]
-    with Store.open(store.path) as other:
-        assert list(other["t"].indexes) == list(table.indexes)
+    with Store.open(store.path) as elsewhere:
+        assert list(elsewhere["t"].indexes) == list(table.indexes)
 
 
 def test_an_index_makes_no_version_and_stays_through_undo(table: Table) -> None:
@@ -181,8 +181,8 @@ def test_an_index_makes_no_version_and_stays_through_undo(table: Table) -> None:
 
 
 def test_another_process_finds_by_the_index_and_hears_of_its_end(store: Store, table: Table) -> None:
-    with Store.open(store.path) as other:
-        same = other["t"]
+    with Store.open(store.path) as elsewhere:
+        same = elsewhere["t"]
         assert used(same, where=col("n") == 7) is None
         table.indexes.create("n")
         assert used(same, where=col("n") == 7) == "sorted index on n"
@@ -241,13 +241,13 @@ def test_a_damaged_index_is_noticed_and_made_anew(
         file.unlink()
     else:
         file.write_bytes(harmed[harm])
-    with caplog.at_level(logging.INFO), Store.open(store.path) as other:
-        told = other.maintenance.verify().problems
-        assert bool(told) == (harm != "gone") and all(str(file) in problem for problem in told)
-        assert other["t"].read(where=col("name") == "name 77").num_rows == 1
-        assert used(other["t"], where=col("name") == "name 77") == "sorted index on name"
+    with caplog.at_level(logging.INFO), Store.open(store.path) as elsewhere:
+        problems = elsewhere.maintenance.verify().problems
+        assert bool(problems) == (harm != "gone") and all(str(file) in problem for problem in problems)
+        assert elsewhere["t"].read(where=col("name") == "name 77").num_rows == 1
+        assert used(elsewhere["t"], where=col("name") == "name 77") == "sorted index on name"
         assert str(file) in caplog.text and "rebuilt" in caplog.text
-        assert other.maintenance.verify().problems == ()
+        assert elsewhere.maintenance.verify().problems == ()
     assert file.read_bytes() == whole
 
 
@@ -269,18 +269,18 @@ def test_where_an_index_cannot_be_made_rows_are_found_without(
 ) -> None:
     table.indexes.create("n")
     (file,) = index_files(store)
-    with Store.open(store.path, read_only=True) as other:
+    with Store.open(store.path, read_only=True) as elsewhere:
         file.unlink()
-        assert used(other["t"], where=col("n") == 7) is None
-        assert other["t"].count(col("n") == 7) == 5
+        assert used(elsewhere["t"], where=col("n") == 7) is None
+        assert elsewhere["t"].count(col("n") == 7) == 5
     folder = file.parent
     folder.rmdir()
     folder.write_text("in the way")
-    with Store.open(store.path) as other:
-        assert other["t"].count(col("n") == 7) == 5
-        other["t"].insert(rows(0, ROWS))
-        other["t"].maintenance.flush()
-        assert other["t"].count(col("n") == 7) == 10
+    with Store.open(store.path) as elsewhere:
+        assert elsewhere["t"].count(col("n") == 7) == 5
+        elsewhere["t"].insert(rows(0, ROWS))
+        elsewhere["t"].maintenance.flush()
+        assert elsewhere["t"].count(col("n") == 7) == 10
     assert "is not used" in caplog.text
 
 
@@ -289,8 +289,8 @@ def test_a_reader_uses_an_index_file_as_soon_as_it_is_there_and_whole(store: Sto
     (file,) = index_files(store)
     whole = file.read_bytes()
     file.unlink()
-    with Store.open(store.path, read_only=True) as other:
-        same = other["t"]
+    with Store.open(store.path, read_only=True) as elsewhere:
+        same = elsewhere["t"]
         assert used(same, where=col("n") == 7) is None
         file.write_bytes(whole[:-9])
         assert used(same, where=col("n") == 7) is None
@@ -304,11 +304,11 @@ def test_a_reader_uses_an_index_file_as_soon_as_it_is_there_and_whole(store: Sto
 def test_an_index_file_is_not_made_for_what_it_does_not_answer(store: Store, table: Table) -> None:
     table.indexes.create("name")
     (file,) = index_files(store)
-    with Store.open(store.path) as other:
+    with Store.open(store.path) as elsewhere:
         file.unlink()
         for condition in (col("name").contains("9"), col("name").like("%9"), col("name").ends_with("9")):
-            assert (used(other["t"], where=condition), file.exists()) == (None, False)
-        assert (used(other["t"], where=col("name") == "name 9"), file.exists()) == (
+            assert (used(elsewhere["t"], where=condition), file.exists()) == (None, False)
+        assert (used(elsewhere["t"], where=col("name") == "name 9"), file.exists()) == (
             "sorted index on name",
             True,
         )
@@ -353,7 +353,7 @@ def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table)
     half = Job(lambda progress: half.cancel())
     with pytest.raises(Cancelled):
         table.indexes.create("n", job=half)
-    for refused, error, told in [
+    for refused, error, reason in [
         (lambda: table.indexes.create("tags"), BadData, "conditions do not compare such values"),
         (
             lambda: table.indexes.create("at.city"),
@@ -368,14 +368,14 @@ def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table)
         (lambda: table.indexes.create("n", weights=2), BadData, "takes no option 'weights'"),
         (lambda: table.indexes.drop("n"), BadData, "It has no indexes"),
     ]:
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=reason):
             refused()
     assert not table.indexes and index_files(store) == []
     table.indexes.create("n")
     with pytest.raises(BadData, match="already has a sorted index on n"):
         table.indexes.create("n")
-    with Store.open(store.path, read_only=True) as other, pytest.raises(ReadOnlyStore):
-        other["t"].indexes.create("name")
+    with Store.open(store.path, read_only=True) as elsewhere, pytest.raises(ReadOnlyStore):
+        elsewhere["t"].indexes.create("name")
 
 
 def test_a_transaction_that_is_taken_back_takes_its_index_along(store: Store, table: Table) -> None:
@@ -468,10 +468,10 @@ def test_status_says_size_rows_and_when_an_index_was_used(store: Store, table: T
     assert table.count(col("n") == 7) == 5
     assert table.indexes.status()[0].last_used is not None and table.indexes.status()[1].last_used is None
     table.search("more")
-    used = [one.last_used for one in table.indexes.status()]
+    used = [status.last_used for status in table.indexes.status()]
     store.close()
     with Store.open(store.path) as again:
-        assert [one.last_used for one in again["t"].indexes.status()] == used
+        assert [status.last_used for status in again["t"].indexes.status()] == used
         again["t"].indexes.drop("n")
         again["t"].indexes.create("n")
         assert again["t"].indexes.status()[-1].last_used is None

@@ -24,8 +24,8 @@ def table(tmp_path: Path) -> Iterator[Table]:
 def keys_of(table: Table, commit: Commit) -> list[int]:
     """The keys of the rows that a commit reports as inserted."""
     assert len(commit.inserted_ids) == commit.inserted
-    held = table.read()
-    keys = dict(zip(held.column("_id").to_pylist(), held.column("k").to_pylist(), strict=True))
+    rows = table.read()
+    keys = dict(zip(rows.column("_id").to_pylist(), rows.column("k").to_pylist(), strict=True))
     return [keys[row_id] for row_id in commit.inserted_ids.tolist()]
 
 
@@ -54,14 +54,14 @@ def test_of_rows_in_the_catalog_and_of_rows_in_files(table: Table, count: int) -
 
 
 def test_ids_that_others_were_given_in_between_are_left_out(table: Table) -> None:
-    others = [table.insert([{"k": -1}])]
-    between = (others.append(table.insert([{"k": -1}])) for _ in range(9))
+    commits = [table.insert([{"k": -1}])]
+    between = (commits.append(table.insert([{"k": -1}])) for _ in range(9))
     commit = table.insert(batches(5, 50_000, between))
     assert keys_of(table, commit) == list(range(250_000))
     own = commit.inserted_ids
     assert len(np.unique(np.diff(own))) > 1 and bool((np.diff(own) > 0).all())
-    for other in others:
-        assert keys_of(table, other) == [-1] and other.inserted_ids[0] not in own
+    for commit_elsewhere in commits:
+        assert keys_of(table, commit_elsewhere) == [-1] and commit_elsewhere.inserted_ids[0] not in own
 
 
 def test_rows_that_another_commit_overtook_have_the_ids_of_the_last_try(table: Table) -> None:
@@ -76,10 +76,10 @@ def test_a_file_for_each_set_of_columns(table: Table) -> None:
 
 @pytest.mark.parametrize("count", [4, 3_000])
 def test_an_upsert_tells_those_of_new_rows_alone(table: Table, count: int) -> None:
-    given = np.arange(count)[::-1]
-    commit = table.upsert({"k": given, "v": given}, on="k")
-    assert (commit.updated, keys_of(table, commit)) == (3, given[:-3].tolist())
-    assert table.upsert({"k": given, "v": given}, on="k").inserted_ids.tolist() == []
+    keys = np.arange(count)[::-1]
+    commit = table.upsert({"k": keys, "v": keys}, on="k")
+    assert (commit.updated, keys_of(table, commit)) == (3, keys[:-3].tolist())
+    assert table.upsert({"k": keys, "v": keys}, on="k").inserted_ids.tolist() == []
 
 
 def test_a_row_inserted_for_a_condition_that_none_meets(table: Table) -> None:

@@ -132,22 +132,22 @@ def test_a_dict_of_values_is_one_row(table: Table) -> None:
     assert table.update({"_id": last["_id"], "n": None}).updated == 1
     assert table.read(["n"])["n"].to_pylist()[-1] is None
     assert table.upsert({"carrier": "B6", "n": 8}, on="carrier").updated == 1
-    made = table.store.create_table("one", {"size": {"h": 80}, "name": "A4"})
-    assert made.read(["size", "name"]).to_pylist() == [{"size": {"h": 80}, "name": "A4"}]
+    table_of_one = table.store.create_table("one", {"size": {"h": 80}, "name": "A4"})
+    assert table_of_one.read(["size", "name"]).to_pylist() == [{"size": {"h": 80}, "name": "A4"}]
 
 
 def test_ids_that_are_gone_can_be_ignored(table: Table) -> None:
-    gone, *rest = table.read(["_id"])["_id"].to_pylist()
+    gone, *remaining = table.read(["_id"])["_id"].to_pylist()
     table.delete(ids=[gone])
     with pytest.raises(UnknownRow):
-        table.read(ids=[gone, *rest])
-    assert table.read(["_id"], ids=[gone, *rest], missing="ignore")["_id"].to_pylist() == rest
+        table.read(ids=[gone, *remaining])
+    assert table.read(["_id"], ids=[gone, *remaining], missing="ignore")["_id"].to_pylist() == remaining
     assert table.read(ids=[gone], missing="ignore").num_rows == 0
-    assert table.batches(ids=[gone, rest[0]], missing="ignore").read_all().num_rows == 1
-    assert table.update([{"_id": gone, "n": 1}, {"_id": rest[0], "n": 5}], missing="ignore").updated == 1
-    assert table.update({"n": 6}, where=[gone, rest[1]], missing="ignore").updated == 1
+    assert table.batches(ids=[gone, remaining[0]], missing="ignore").read_all().num_rows == 1
+    assert table.update([{"_id": gone, "n": 1}, {"_id": remaining[0], "n": 5}], missing="ignore").updated == 1
+    assert table.update({"n": 6}, where=[gone, remaining[1]], missing="ignore").updated == 1
     assert table.read(["n"])["n"].to_pylist() == [5, 6]
-    assert table.delete(ids=[gone, rest[0]], missing="ignore").deleted == 1
+    assert table.delete(ids=[gone, remaining[0]], missing="ignore").deleted == 1
     version = table.version
     assert table.delete(ids=[gone], missing="ignore").deleted == 0
     assert table.update({"_id": gone, "n": 1}, missing="ignore").updated == 0

@@ -142,8 +142,8 @@ def test_what_the_caller_gave_is_left_alone(store: Store) -> None:
     rows = [{"n": 1, "tags": [{"deep": [1]}]}, {"n": 2.5}]
     columns = {"n": [1, None], "tags": [["a"], []], "v": np.arange(2)}
     for data in (rows, columns):
-        given = copy.deepcopy(data)
+        copy_of_data = copy.deepcopy(data)
         store.create_table("given", data)
         store["given"].insert(data)
-        assert str(data) == str(given)
+        assert str(data) == str(copy_of_data)
         store.drop_table("given")

@@ -58,11 +58,11 @@ def test_a_crash_at_any_size_loses_no_commit(tmp_path: Path, commits: int) -> No
     with begun(tmp_path / "s") as store:
         for value in range(commits):
             change(store, value + 10)
-        with as_after_a_crash(store.path, tmp_path / "copy") as found:
-            assert found["t"].get(1) == {"_id": 1, "n": commits + 9}
-            assert found._catalog.integrity() == []
-            change(found, -1)
-            assert found["t"].get(1) == {"_id": 1, "n": -1}
+        with as_after_a_crash(store.path, tmp_path / "copy") as recovered:
+            assert recovered["t"].get(1) == {"_id": 1, "n": commits + 9}
+            assert recovered._catalog.integrity() == []
+            change(recovered, -1)
+            assert recovered["t"].get(1) == {"_id": 1, "n": -1}
 
 
 def test_a_crash_between_room_and_commit_leaves_the_last_commit(
@@ -71,10 +71,10 @@ def test_a_crash_between_room_and_commit_leaves_the_last_commit(
     begun(tmp_path / "s").close()
     with Store.open(tmp_path / "s") as store:
         change(store, 10)
-        kept, before = LogRoom.keep, log_of(store.path).stat().st_size
+        keep_room, before = LogRoom.keep, log_of(store.path).stat().st_size
 
         def keep(room: LogRoom) -> None:
-            kept(room)
+            keep_room(room)
             raise KeyboardInterrupt
 
         monkeypatch.setattr(LogRoom, "keep", keep)
@@ -82,20 +82,20 @@ def test_a_crash_between_room_and_commit_leaves_the_last_commit(
             change(store, 99)
         monkeypatch.undo()
         assert log_of(store.path).stat().st_size > before
-        with as_after_a_crash(store.path, tmp_path / "copy") as found:
-            assert found["t"].get(1) == {"_id": 1, "n": 10}
+        with as_after_a_crash(store.path, tmp_path / "copy") as recovered:
+            assert recovered["t"].get(1) == {"_id": 1, "n": 10}
         change(store, 7)
         assert store["t"].get(1) == {"_id": 1, "n": 7}
 
 
 def test_writers_that_take_turns_keep_each_others_pages(tmp_path: Path) -> None:
-    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as elsewhere:
         for value in range(COMMITS):
-            change(store if value % 3 else other, value)
-            assert {s["t"].get(1)["n"] for s in (store, other)} == {value}
+            change(store if value % 3 else elsewhere, value)
+            assert {s["t"].get(1)["n"] for s in (store, elsewhere)} == {value}
         assert len(store["t"].history.commits()) == COMMITS + 1
-        with as_after_a_crash(store.path, tmp_path / "copy") as found:
-            assert found["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
+        with as_after_a_crash(store.path, tmp_path / "copy") as recovered:
+            assert recovered["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
 
 
 def test_room_is_made_again_after_the_log_was_cut(tmp_path: Path) -> None:
@@ -147,16 +147,16 @@ def test_a_full_disk_keeps_what_there_is_for_commits() -> None:
 def test_room_that_earlier_openings_left_is_used_before_more_is_made(tmp_path: Path) -> None:
     with begun(tmp_path / "s") as store:
         for value in range(COMMITS):
-            with Store.open(store.path) as other:
-                change(other, value)
+            with Store.open(store.path) as elsewhere:
+                change(elsewhere, value)
         assert log_of(store.path).stat().st_size < 6 * MOST_BYTES
         assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
 
 
 def test_writers_that_take_turns_do_not_make_room_for_each_others(tmp_path: Path) -> None:
-    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+    with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as elsewhere:
         for value in range(4 * COMMITS):
-            change(store if value % 2 else other, value)
+            change(store if value % 2 else elsewhere, value)
         assert log_of(store.path).stat().st_size < 6 * MOST_BYTES
 
 

@@ -190,16 +190,16 @@ def journal_of(path: Path) -> str:
 @pytest.mark.usefixtures("on_network")
 def test_no_shared_memory_is_used_on_a_network_folder(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    with Store.open(path) as one, Store.open(path) as other, Store.open(path, read_only=True) as reader:
-        table = one.create_table("t", [{"x": 1}, {"x": 1}])
+    with Store.open(path) as first, Store.open(path) as second, Store.open(path, read_only=True) as reader:
+        table = first.create_table("t", [{"x": 1}, {"x": 1}])
         for n in range(20):
             table.update([{"_id": 0, "x": n}])
-            other["t"].update_where([1], {"$inc": {"x": 1}})
+            second["t"].update_where([1], {"$inc": {"x": 1}})
             assert reader["t"].read().column("x").to_pylist() == [n, n + 2]
         table.maintenance.flush()
         table.history.undo()
         assert not list(path.glob("*-shm")) and not list(path.glob("*-wal"))
-        assert one.maintenance.verify().problems == ()
+        assert first.maintenance.verify().problems == ()
     assert journal_of(path) != "wal"
 
 

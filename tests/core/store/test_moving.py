@@ -26,17 +26,17 @@ def path(tmp_path: Path) -> Path:
 def numbers(path: Path) -> list[int]:
     with Store.open(path) as store:
         assert not store.maintenance.verify().problems
-        found: list[int] = store["t"].read(columns=["n"], limit=3)["n"].to_pylist()
-        return found
+        actual: list[int] = store["t"].read(columns=["n"], limit=3)["n"].to_pylist()
+        return actual
 
 
 def test_a_store_is_moved_with_all_that_is_in_its_folder(path: Path, tmp_path: Path) -> None:
     (path / "notes.txt").write_text("mine")
-    done = Store.move(path, tmp_path / "new" / "place")
-    assert str(done) == f"moved to {tmp_path / 'new' / 'place'}" and done.copied == 0
-    assert not path.exists() and numbers(done.path) == [0, -1, 2]
-    assert (done.path / "notes.txt").read_text() == "mine"
-    again = Store.move(done.path, done.path.with_name("shop 2"))
+    move = Store.move(path, tmp_path / "new" / "place")
+    assert str(move) == f"moved to {tmp_path / 'new' / 'place'}" and move.copied == 0
+    assert not path.exists() and numbers(move.path) == [0, -1, 2]
+    assert (move.path / "notes.txt").read_text() == "mine"
+    again = Store.move(move.path, move.path.with_name("shop 2"))
     assert numbers(again.path) == [0, -1, 2]
 
 
@@ -73,9 +73,9 @@ def test_places_that_cannot_be_are_refused(path: Path, tmp_path: Path) -> None:
 def test_to_another_disk_files_are_copied_compared_and_then_removed(path: Path) -> None:
     (path / "notes.txt").write_text("mine")
     with small_disk(8_000) as disk:
-        done = Store.move(path, disk / "shop")
-        assert done.copied > 0 and done.left == (path / "notes.txt",)
-        assert "notes.txt does not belong to the store, and stays" in str(done)
+        move = Store.move(path, disk / "shop")
+        assert move.copied > 0 and move.left == (path / "notes.txt",)
+        assert "notes.txt does not belong to the store, and stays" in str(move)
         assert numbers(disk / "shop") == [0, -1, 2]
         assert [entry.name for entry in path.iterdir()] == ["notes.txt"]
         with pytest.raises(StoreProblem, match="something already exists here"):
@@ -107,17 +107,17 @@ def test_what_cannot_be_removed_of_the_old_folder_is_said(
 
     remove = moving.shutil.rmtree
 
-    def refuse(entry: Path, *rest: Any, **options: Any) -> None:
+    def refuse(entry: Path, *arguments: Any, **options: Any) -> None:
         if Path(entry).parent == path:
             raise PermissionError(errno.EACCES, "Permission denied")
-        remove(entry, *rest, **options)
+        remove(entry, *arguments, **options)
 
     with small_disk(8_000) as disk:
         monkeypatch.setattr(moving.shutil, "rmtree", refuse)
-        done = Store.move(path, disk / "shop")
+        move = Store.move(path, disk / "shop")
         monkeypatch.undo()
-        assert {"data", "index"} <= {entry.name for entry in done.not_removed}
-        assert f"{path / 'data'} cannot be removed" in str(done) and numbers(disk / "shop") == [0, -1, 2]
+        assert {"data", "index"} <= {entry.name for entry in move.not_removed}
+        assert f"{path / 'data'} cannot be removed" in str(move) and numbers(disk / "shop") == [0, -1, 2]
         with pytest.raises(StoreProblem, match="no store here"):
             Store.move(path, path.with_name("again"))
 
@@ -127,10 +127,10 @@ def test_a_medium_that_vanishes_while_it_is_copied_leaves_no_copy(
 ) -> None:
     copy = moving.restore
 
-    def vanish(source: Path, *rest: Any) -> Any:
-        done = copy(source, *rest)
+    def vanish(source: Path, *arguments: Any) -> Any:
+        result = copy(source, *arguments)
         source.rename(source.with_name("away"))
-        return done
+        return result
 
     monkeypatch.setattr(moving, "restore", vanish)
     with small_disk(8_000) as disk:
@@ -165,11 +165,11 @@ def test_a_store_that_is_changed_while_it_is_copied_stays_where_it_is(
     """Another program may open the store after copying has begun."""
     copy = moving.restore
 
-    def change_meanwhile(source: Path, *rest: Any) -> Any:
-        done = copy(source, *rest)
+    def change_meanwhile(source: Path, *arguments: Any) -> Any:
+        result = copy(source, *arguments)
         with Store.open(source) as store:
             store["t"].insert({"n": 77})
-        return done
+        return result
 
     monkeypatch.setattr(moving, "restore", change_meanwhile)
     with small_disk(8_000) as disk:

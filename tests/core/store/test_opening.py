@@ -74,11 +74,11 @@ def test_leftovers_of_a_crash_are_swept_but_not_while_somebody_writes(tmp_path: 
 
 
 def test_two_open_stores_see_each_others_commits(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
-        table = one.create_table("t", [{"a": 1}])
-        other["t"].update([{"_id": 0, "a": 2}])
+    with Store.open(tmp_path / "s") as first, Store.open(tmp_path / "s") as second:
+        table = first.create_table("t", [{"a": 1}])
+        second["t"].update([{"_id": 0, "a": 2}])
         table.update([{"_id": 0, "b": 3}])
-        assert other["t"].read().to_pylist() == [{"_id": 0, "a": 2, "b": 3}]
+        assert second["t"].read().to_pylist() == [{"_id": 0, "a": 2, "b": 3}]
 
 
 def test_dropped_and_renamed_tables(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(tmp_path: Path)
     store = Store.open(tmp_path / "s")
     table = store.create_table("t", [{"a": 1}])
     store.close()
-    asked = (
+    questions = (
         lambda: store.tables,
         lambda: store.create_table("u", [{"a": 1}]),
         lambda: store.backup(tmp_path / "copy"),
@@ -104,7 +104,7 @@ def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(tmp_path: Path)
         lambda: table.insert([{"a": 2}]),
         lambda: list(table.history.commits()),
     )
-    for ask in asked:
+    for ask in questions:
         with pytest.raises(StoreProblem, match=r"s: the store was closed\. Open it again"):
             ask()
     with pytest.raises(StoreProblem, match="the store was closed"), store.transaction():
@@ -148,33 +148,35 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize(("statement", "told"), FOREIGN.values(), ids=FOREIGN.keys())
+@pytest.mark.parametrize(("statement", "reason"), FOREIGN.values(), ids=FOREIGN.keys())
 def test_a_catalog_with_what_could_change_commits_is_read_and_not_written(
-    tmp_path: Path, statement: str, told: str
+    tmp_path: Path, statement: str, reason: str
 ) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", [{"a": 1}])
     with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog:
         catalog.execute(statement)
-    with pytest.raises(DamagedStore, match=f"{told}.*open it read-only"):
+    with pytest.raises(DamagedStore, match=f"{reason}.*open it read-only"):
         Store.open(tmp_path / "s")
     with Store.open(tmp_path / "s", read_only=True) as store:
         assert store["t"].read().to_pylist() == [{"_id": 0, "a": 1}]
         (problem,) = store.maintenance.verify().problems
-        assert told.replace("has a", "holds a") in problem
+        assert reason.replace("has a", "holds a") in problem
 
 
 @pytest.mark.parametrize(
-    "made",
+    "definition",
     ["VIEW columns AS SELECT * FROM elsewhere", "VIRTUAL TABLE columns USING fts5(entry, table_id, name)"],
 )
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_catalog_whose_table_is_none_is_not_opened(tmp_path: Path, made: str, read_only: bool) -> None:
+def test_a_catalog_whose_table_is_none_is_not_opened(
+    tmp_path: Path, definition: str, read_only: bool
+) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", [{"a": 1}])
     with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog:
         catalog.execute("ALTER TABLE columns RENAME TO elsewhere")
-        catalog.execute(f"CREATE {made}")
+        catalog.execute(f"CREATE {definition}")
     with pytest.raises(DamagedStore, match=r"(table|view) 'columns'"):
         Store.open(tmp_path / "s", read_only=read_only)
 
@@ -183,15 +185,15 @@ def test_reading_leaves_no_file_beside_the_catalog_and_others_keep_theirs(tmp_pa
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", [{"a": 1}])
     before = {path.name for path in (tmp_path / "s").iterdir()}
-    one, other = (Store.open(tmp_path / "s", read_only=True) for _ in range(2))
+    first, second = (Store.open(tmp_path / "s", read_only=True) for _ in range(2))
     with Store.open(tmp_path / "s") as writer:
         assert (tmp_path / "s" / "catalog.sqlite-wal").exists()
-        for reader in (one, other):
+        for reader in (first, second):
             assert reader["t"].count() == 1
-        one.close()
+        first.close()
         writer["t"].insert([{"a": 2}])
-        assert other["t"].count() == 2
-    other.close()
+        assert second["t"].count() == 2
+    second.close()
     Store.open(tmp_path / "s", read_only=True).close()
     with Store.open(tmp_path / "s", read_only=True) as store:
         assert store["t"].count() == 2

@@ -68,11 +68,11 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "kind", "held", "operand", "expected"), NUMBERS)
+@pytest.mark.parametrize(("operator", "kind", "values", "operand", "expected"), NUMBERS)
 def test_scalars_are_computed_exactly_and_null_counts_as_missing(
-    store: Store, operator: str, kind: pa.DataType, held: list[Any], operand: Any, expected: list[Any]
+    store: Store, operator: str, kind: pa.DataType, values: list[Any], operand: Any, expected: list[Any]
 ) -> None:
-    table = one_column(store, held, kind)
+    table = one_column(store, values, kind)
     table.update_where(None, {operator: {"x": operand}})
     assert repr(column(table)) == repr(expected)
 
@@ -114,15 +114,15 @@ LISTS: list[tuple[dict[str, Any], Any, Any]] = [
 
 @pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int32())])
-@pytest.mark.parametrize(("operators", "held", "expected"), LISTS)
+@pytest.mark.parametrize(("operators", "value", "expected"), LISTS)
 def test_lists_are_edited_item_by_item(
-    store: Store, operators: dict[str, Any], held: Any, expected: Any, kind: pa.DataType
+    store: Store, operators: dict[str, Any], value: Any, expected: Any, kind: pa.DataType
 ) -> None:
-    table = one_column(store, [[7], held, [0, 0]], kind)
+    table = one_column(store, [[7], value, [0, 0]], kind)
     table.update_where([1], operators)
     assert column(table) == [[7], expected, [0, 0]]
     assert table.schema.field("x").type.equals(kind)
-    assert table.version == (1 if held == expected else 2)
+    assert table.version == (1 if value == expected else 2)
 
 
 PEOPLE = [
@@ -167,8 +167,8 @@ def test_a_path_changes_one_place_inside_a_nested_value(
     table.update_where([row], operators)
     rows = table.read().drop_columns(["_id"]).to_pylist()
     assert {name: rows[row][name] for name in expected} == expected
-    for other in {0, 1, 2} - {row}:
-        assert {name: rows[other][name] for name in PEOPLE[other]} == PEOPLE[other]
+    for unchanged_row in {0, 1, 2} - {row}:
+        assert {name: rows[unchanged_row][name] for name in PEOPLE[unchanged_row]} == PEOPLE[unchanged_row]
 
 
 def test_a_field_that_no_row_had_appears_in_its_struct(store: Store) -> None:
@@ -270,8 +270,8 @@ def test_a_row_that_is_inserted_instead_meets_the_condition(
 
 def test_several_operators_are_one_commit_told_in_the_history(store: Store) -> None:
     table = store.create_table("t", [{"n": 1, "word": "a"}, {"n": 2, "word": "b"}])
-    done = table.update_where(col("n") > 1, {"$set": {"word": "z", "late": True}, "$inc": {"n": 5}})
-    assert (done.updated, done.version, done.message) == (1, 2, "set word, late, increase n")
+    commit = table.update_where(col("n") > 1, {"$set": {"word": "z", "late": True}, "$inc": {"n": 5}})
+    assert (commit.updated, commit.version, commit.message) == (1, 2, "set word, late, increase n")
     table.history.undo()
     assert table.read().drop_columns(["_id"]).to_pylist() == [{"n": 1, "word": "a"}, {"n": 2, "word": "b"}]
 
@@ -291,8 +291,8 @@ def test_several_operators_are_one_commit_told_in_the_history(store: Store) -> N
     ids=repr,
 )
 def test_a_value_that_is_there_already_is_no_change(store: Store, value: Any) -> None:
-    other = None if value is not None else 1
-    table = store.create_table("t", [{"x": value}, {"x": other}])
+    different = None if value is not None else 1
+    table = store.create_table("t", [{"x": value}, {"x": different}])
     assert table.update_where(None, {"$set": {"x": value}}).updated == 1
     assert table.update_where(None, {"$set": {"x": value}}).updated == 0
     assert table.version == 2
@@ -345,8 +345,8 @@ def test_bit_operations_are_done_in_the_order_given(store: Store) -> None:
 
 def test_no_ids_change_nothing(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
-    done = table.update_where([], {"$set": {"fresh": 1, "name": 5.5}})
-    assert (done.updated, table.version, "fresh" in table.schema.names) == (0, 1, False)
+    commit = table.update_where([], {"$set": {"fresh": 1, "name": 5.5}})
+    assert (commit.updated, table.version, "fresh" in table.schema.names) == (0, 1, False)
 
 
 REFUSALS: list[tuple[Any, type[LamellaError], str]] = [

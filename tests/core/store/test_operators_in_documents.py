@@ -89,10 +89,10 @@ def test_a_key_is_set_in_documents_of_any_shape(
     given_documents: list[dict[str, Any]], key: str, value: Any
 ) -> None:
     mixed = [*given_documents, {"m": 1}, {"m": "t"}]
-    held = to_table([{"d": document} for document in mixed]).column("d").combine_chunks()
-    found = assignments({"$set": {f"d.{key}": value}}, [Column("d", held.type, 1)], "t")
-    context = RowContext("t", np.arange(len(held)), {"d": held}, Job())
-    new = applied(found, {"d": held}, len(held), context)["d"].to_pylist()
+    column = to_table([{"d": document} for document in mixed]).column("d").combine_chunks()
+    assigned = assignments({"$set": {f"d.{key}": value}}, [Column("d", column.type, 1)], "t")
+    context = RowContext("t", np.arange(len(column)), {"d": column}, Job())
+    new = applied(assigned, {"d": column}, len(column), context)["d"].to_pylist()
     given_value = {} if value is None else {key: value}
     expected = [{k: v for k, v in document.items() if k != key} | given_value for document in mixed]
     assert [without_nulls(whole(document)) for document in new] == expected
@@ -100,5 +100,5 @@ def test_a_key_is_set_in_documents_of_any_shape(
 
 def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_nulls(held) for key, held in value.items() if held is not None}
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return value

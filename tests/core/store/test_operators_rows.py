@@ -134,11 +134,12 @@ def test_fill_looks_at_all_rows_of_the_table(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("figure", "made"), [("mean", 7 / 3), ("median", 2.0), ("least", 1), ("greatest", 4), ("most common", 1)]
+    ("figure", "expected"),
+    [("mean", 7 / 3), ("median", 2.0), ("least", 1), ("greatest", 4), ("most common", 1)],
 )
-def test_fill_by_figures(table: Table, figure: str, made: float) -> None:
+def test_fill_by_figures(table: Table, figure: str, expected: float) -> None:
     table.update_where(None, {"$fill": {"n": {"from": figure}}})
-    assert values(table, "n") == [1, 2, made, 4]
+    assert values(table, "n") == [1, 2, expected, 4]
 
 
 def test_fill_keeps_decimals_and_texts_and_dates_in_their_types(store: Store) -> None:
@@ -235,19 +236,21 @@ def test_columns_become_what_pandas_makes_of_them(
                 "$compute": {"twice": "n * 2.5"},
             },
         )
-        made = {name: values(table, name) for name in data.column_names}
+        filled = {name: values(table, name) for name in data.column_names}
     series = pd.Series(cells, dtype="Int64")
     nothing = {pd.NA: None}
-    assert made["up"] == series.bfill().astype(object).replace(nothing).tolist()
-    assert made["down"] == series.ffill().astype(object).replace(nothing).tolist()
+    assert filled["up"] == series.bfill().astype(object).replace(nothing).tolist()
+    assert filled["down"] == series.ffill().astype(object).replace(nothing).tolist()
     floats = pd.Series(cells, dtype="float64")
     expected = floats.fillna(floats.mean())
-    assert pd.Series(made["mean"], dtype="float64").to_numpy() == pytest.approx(expected, nan_ok=True)
+    assert pd.Series(filled["mean"], dtype="float64").to_numpy() == pytest.approx(expected, nan_ok=True)
     unit = Decimal(1).scaleb(-digits)
-    assert made["d"] == [None if c is None else c.quantize(unit, ROUND_HALF_UP) for c in cents]
+    assert filled["d"] == [None if c is None else c.quantize(unit, ROUND_HALF_UP) for c in cents]
     whole = Decimal(1).scaleb(-min(digits, 0))
-    assert made["n"] == [None if c is None else int(Decimal(c).quantize(whole, ROUND_HALF_UP)) for c in cells]
-    assert made["both"] == [None if t is None else t.strip() for t in texts]
-    assert made["left"] == [None if t is None else t.lstrip() for t in texts]
-    assert made["low"] == [None if t is None else t.lower() for t in texts]
-    assert made["twice"] == [None if n is None else n * 2.5 for n in cells]
+    assert filled["n"] == [
+        None if c is None else int(Decimal(c).quantize(whole, ROUND_HALF_UP)) for c in cells
+    ]
+    assert filled["both"] == [None if t is None else t.strip() for t in texts]
+    assert filled["left"] == [None if t is None else t.lstrip() for t in texts]
+    assert filled["low"] == [None if t is None else t.lower() for t in texts]
+    assert filled["twice"] == [None if n is None else n * 2.5 for n in cells]

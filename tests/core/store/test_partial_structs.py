@@ -80,8 +80,8 @@ def held(table: Table) -> list[dict[str, Any]]:
 def test_update_and_upsert_keep_fields_that_are_not_given(
     table: Table, change: Callable[..., Any], about: str, rows: list[dict[str, Any]], expected: dict[int, Any]
 ) -> None:
-    done = change(table, rows, on="k")
-    assert done.updated == len(rows)
+    commit = change(table, rows, on="k")
+    assert commit.updated == len(rows)
     assert held(table) == [row | {"b": expected.get(row["k"], row["b"])} for row in ROWS]
     assert table.schema.names == ["_id", "k", "b", "l"]
 
@@ -104,11 +104,11 @@ def test_update_adds_a_field_that_the_struct_lacks(table: Table) -> None:
     ]
 
 
-@pytest.mark.parametrize("made", [pa.Table.from_pylist, pd.DataFrame])
-def test_update_replaces_structs_of_arrow_and_pandas_whole(table: Table, made: Callable[..., Any]) -> None:
-    table.update(made([{"k": 1, "b": {"x": 9}}]), on="k")
+@pytest.mark.parametrize("make", [pa.Table.from_pylist, pd.DataFrame])
+def test_update_replaces_structs_of_arrow_and_pandas_whole(table: Table, make: Callable[..., Any]) -> None:
+    table.update(make([{"k": 1, "b": {"x": 9}}]), on="k")
     assert held(table)[0]["b"] == {"x": 9, "y": None}
-    table.update(made([{"k": 1, "b.y.p": 4}]), on="k")
+    table.update(make([{"k": 1, "b.y.p": 4}]), on="k")
     assert held(table)[0]["b"] == {"x": 9, "y": {"p": 4, "q": None}}
 
 
@@ -126,8 +126,8 @@ def test_update_where_set_replaces_a_struct_and_reaches_a_field(table: Table) ->
 
 def test_upsert_makes_new_rows_of_dotted_keys(table: Table) -> None:
     rows = [{"k": 1, "b.x": 9}, {"k": 4, "b.x": 8}]
-    done = table.upsert(rows, on="k", set_on_insert={"b.y.p": 6})
-    assert (done.inserted, done.updated) == (1, 1)
+    commit = table.upsert(rows, on="k", set_on_insert={"b.y.p": 6})
+    assert (commit.inserted, commit.updated) == (1, 1)
     assert [row["b"] for row in held(table)] == [
         ROWS[0]["b"] | {"x": 9},
         None,
@@ -154,7 +154,7 @@ def test_dotted_names_of_an_arrow_table_are_columns(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "reason"),
     [
         ("", "a key of the rows is empty"),
         (" ", "a key of the rows is empty"),
@@ -165,7 +165,7 @@ def test_dotted_names_of_an_arrow_table_are_columns(table: Table) -> None:
         ("nope.b", "has no column 'nope.b'. There are: k, b, l"),
     ],
 )
-def test_a_key_that_leads_into_no_column_is_refused(table: Table, key: str, told: str) -> None:
+def test_a_key_that_leads_into_no_column_is_refused(table: Table, key: str, reason: str) -> None:
     before, version = table.read(), table.version
     for change in (
         lambda: table.update([{"k": 1, key: 5}], on="k"),
@@ -178,15 +178,15 @@ def test_a_key_that_leads_into_no_column_is_refused(table: Table, key: str, told
     ):
         with pytest.raises(LamellaError) as refused:
             change()
-        assert told in str(refused.value)
+        assert reason in str(refused.value)
     assert table.version == version
     assert table.read().equals(before)
 
 
 def test_update_where_gives_one_dict_to_every_row_chosen(table: Table) -> None:
     before = held(table)
-    done = table.update({"b": {"x": 50}}, where="k <= 2")
-    assert done.updated == 2
+    commit = table.update({"b": {"x": 50}}, where="k <= 2")
+    assert commit.updated == 2
     assert [row["b"] for row in held(table)[:2]] == [
         before[0]["b"] | {"x": 50},
         {"x": 50, "y": None},
@@ -199,7 +199,7 @@ def test_update_where_gives_one_dict_to_every_row_chosen(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "told"),
+    ("data", "options", "reason"),
     [
         ([{"b": {"x": 1}}], {}, "takes one dict"),
         ({"b": {"x": 1}}, {"on": "k"}, "takes one dict"),
@@ -207,14 +207,14 @@ def test_update_where_gives_one_dict_to_every_row_chosen(table: Table) -> None:
     ],
 )
 def test_update_where_refuses_what_is_no_dict_of_values(
-    table: Table, data: Any, options: dict[str, Any], told: str
+    table: Table, data: Any, options: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(BadData, match=told):
+    with pytest.raises(BadData, match=reason):
         table.update(data, where="k = 1", **options)
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "reason"),
     [
         ([{"k": 1, "b": {"x": 2}, "b.y": None}], "'b' and 'b.y' are given together"),
         ([{"k": 1, "b.y": {"p": 2}, "b.y.q": [1]}], "'b.y' and 'b.y.q' are given together"),
@@ -225,9 +225,9 @@ def test_update_where_refuses_what_is_no_dict_of_values(
 )
 @pytest.mark.parametrize("change", [Table.update, Table.upsert])
 def test_update_refuses_what_is_given_twice_or_does_not_fit(
-    table: Table, change: Callable[..., Any], rows: list[dict[str, Any]], told: str
+    table: Table, change: Callable[..., Any], rows: list[dict[str, Any]], reason: str
 ) -> None:
-    with pytest.raises(BadData, match=told):
+    with pytest.raises(BadData, match=reason):
         change(table, rows, on="k")
     with pytest.raises(TypeConflict):
         change(table, [{"k": 1, "b": 5}], on="k")
@@ -278,7 +278,7 @@ def test_update_of_every_row_keeps_fields_in_files(tmp_path: Path) -> None:
 VALUES = st.none() | st.integers(0, 9)
 INNER = st.none() | st.dictionaries(st.sampled_from("pq"), VALUES)
 STRUCTS = st.none() | st.fixed_dictionaries({}, optional={"x": VALUES, "y": INNER, "z": VALUES})
-GIVEN = st.fixed_dictionaries({}, optional={"b": STRUCTS}) | st.fixed_dictionaries(
+ROWS_OF_STRUCTS = st.fixed_dictionaries({}, optional={"b": STRUCTS}) | st.fixed_dictionaries(
     {}, optional={"b.x": VALUES, "b.y.p": VALUES, "b.z": VALUES}
 )
 
@@ -307,7 +307,11 @@ def full(value: Any) -> Any:
 
 
 @settings(deadline=None, max_examples=examples(full=60))
-@given(st.lists(STRUCTS, min_size=1, max_size=4), st.lists(GIVEN, min_size=1, max_size=4), st.booleans())
+@given(
+    st.lists(STRUCTS, min_size=1, max_size=4),
+    st.lists(ROWS_OF_STRUCTS, min_size=1, max_size=4),
+    st.booleans(),
+)
 def test_partial_structs_match_merged_dicts(
     tmp_path_factory: pytest.TempPathFactory, before: list[Any], changes: list[Any], upsert: bool
 ) -> None:

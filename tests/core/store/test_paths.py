@@ -185,8 +185,8 @@ def test_a_linked_table_folder_is_refused_and_left_untouched(
             store["t"].insert({"n": list(range(ROWS))})
         assert any("is a link" in problem for problem in store.maintenance.verify().problems)
         store.drop_table("t")
-        told = store.maintenance.vacuum().problems
-        assert all("is a link" in problem for problem in told) and bool(told) == (kind == "data")
+        problems = store.maintenance.vacuum().problems
+        assert all("is a link" in problem for problem in problems) and bool(problems) == (kind == "data")
         assert store["u"].num_rows == 1
     for _ in range(2):
         with Store.open(store_folder) as store:
@@ -243,10 +243,10 @@ def test_sweeps_remove_only_what_is_called_like_files_of_a_store(store_folder: P
     folders = ["", "data", f"data/{table}", "data/mine", "tmp", "index", f"index/{table}", "readers"]
     for folder in folders:
         (store_folder / folder).mkdir(exist_ok=True)
-    kept = [store_folder / folder / name for folder in folders for name in FOREIGN]
-    for path in kept:
+    foreign = [store_folder / folder / name for folder in folders for name in FOREIGN]
+    for path in foreign:
         path.write_text("mine")
-    kept += [
+    foreign += [
         store_folder / "tmp" / "folder",
         store_folder / "data" / "empty",
         store_folder / "index" / "mine",
@@ -256,17 +256,17 @@ def test_sweeps_remove_only_what_is_called_like_files_of_a_store(store_folder: P
         store_folder / "data" / new_folder_name("x"),
         store_folder / "index" / "x-00000000",
     ]
-    for path in (*kept[-3:], *gone):
+    for path in (*foreign[-3:], *gone):
         path.mkdir()
     left = store_folder / "data" / table / f"{new_name()}.parquet"
     left.write_text("half")
     with Store.open(store_folder) as store:
         assert not left.exists()
-        told = store.maintenance.verify(quick=True).problems
-        assert {f"{path}: does not belong to the store, and stays" for path in kept[5:15]} <= set(told)
+        problems = store.maintenance.verify(quick=True).problems
+        assert {f"{path}: does not belong to the store, and stays" for path in foreign[5:15]} <= set(problems)
         store.drop_table("t")
         store.maintenance.vacuum()
-    assert [path for path in kept if not path.exists()] == []
+    assert [path for path in foreign if not path.exists()] == []
     assert [path for path in gone if path.exists()] == []
 
 
@@ -319,10 +319,10 @@ def test_a_seal_that_names_files_outside_the_index_is_not_believed(
     store_folder: Path, sentinels: Path
 ) -> None:
     (seal,) = (store_folder / "index").rglob("seal.json")
-    told = json.loads(seal.read_text())["told"]
+    seal_text = json.loads(seal.read_text())["told"]
     letter = sentinels / "letter.txt"
-    told["files"][str(letter)] = _checksum(letter)
-    seal.write_text(json.dumps({"told": told, "checksum": _code(told)}))
+    seal_text["files"][str(letter)] = _checksum(letter)
+    seal.write_text(json.dumps({"told": seal_text, "checksum": _code(seal_text)}))
     with Store.open(store_folder) as store:
         assert any("its checksum of" in problem for problem in store.maintenance.verify().problems)
 

@@ -77,9 +77,9 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
             )  # more versions than a reader can fall behind between two lines
             store.maintenance.vacuum()
         store.create_table("stop", [{"x": 1}])
-        told = [reader.communicate()[0].split() for reader in readers]
+        answers = [reader.communicate()[0].split() for reader in readers]
         assert [reader.returncode for reader in readers] == [0, 0]
-        assert all(int(readings) >= 5 for readings, _ in told)
+        assert all(int(readings) >= 5 for readings, _ in answers)
         assert store.maintenance.verify().problems == ()
 
 

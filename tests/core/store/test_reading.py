@@ -96,12 +96,12 @@ def in_order(rows: list[Row], keys: list[str]) -> list[Row]:
     rows = sorted(rows, key=lambda row: row["_id"])
     for key in reversed(keys):
         name, down = key.removeprefix("-"), key.startswith("-")
-        there = [row for row in rows if row[name] is not None]
-        rank = [(row[name] != row[name], 0 if row[name] != row[name] else row[name]) for row in there]
-        places = sorted(range(len(there)), key=rank.__getitem__, reverse=down)
+        present = [row for row in rows if row[name] is not None]
+        rank = [(row[name] != row[name], 0 if row[name] != row[name] else row[name]) for row in present]
+        places = sorted(range(len(present)), key=rank.__getitem__, reverse=down)
         if down:  # a reversed sort keeps ties in order only within equal keys, as it is stable
-            places = sorted(range(len(there)), key=lambda i: rank[i], reverse=True)
-        rows = [there[i] for i in places] + [row for row in rows if row[name] is None]
+            places = sorted(range(len(present)), key=lambda i: rank[i], reverse=True)
+        rows = [present[i] for i in places] + [row for row in rows if row[name] is None]
     return rows
 
 
@@ -155,10 +155,12 @@ def test_rows_by_ids_come_once_each_in_id_order(worn: tuple[Table, list[Row]]) -
     assert same(table.batches(ids=ids).read_all(), expected)
     assert table.read(ids=[]).num_rows == 0
     assert table.read(ids=[]).schema == table.schema
-    every = [row["_id"] for row in rows][::3]
+    every_third = [row["_id"] for row in rows][::3]
     met = [row for row in rows[::3] if row["n"] == 3]
-    assert same(table.read(ids=every, where=col("n") == 3), met)
-    assert same(table.read(ids=every, where=col("n") == 3, sort=["-x"], limit=9), in_order(met, ["-x"])[:9])
+    assert same(table.read(ids=every_third, where=col("n") == 3), met)
+    assert same(
+        table.read(ids=every_third, where=col("n") == 3, sort=["-x"], limit=9), in_order(met, ["-x"])[:9]
+    )
 
 
 def test_an_id_that_is_not_there_is_refused_by_name(worn: tuple[Table, list[Row]]) -> None:
@@ -175,11 +177,11 @@ def test_less_than_no_rows_is_refused(worn: tuple[Table, list[Row]], wrong: dict
         worn[0].read(**wrong)  # type: ignore[arg-type]
 
 
-def paged(table: Table, size: int, **asked: Any) -> Iterator[Row]:
-    page = table.page(size, **asked)
+def paged(table: Table, size: int, **query: Any) -> Iterator[Row]:
+    page = table.page(size, **query)
     yield from page.rows.to_pylist()
     while page.next is not None:
-        page = table.page(size, page.next, **asked)
+        page = table.page(size, page.next, **query)
         assert page.rows.num_rows > 0
         yield from page.rows.to_pylist()
 
@@ -204,8 +206,8 @@ def test_pages_go_on_behind_a_row_that_was_changed_or_deleted(
     table, rows = worn
     expected = in_order(rows, sort) if sort else rows
     first = table.page(500, sort=sort)
-    seen, last = expected[:500], expected[499]
-    assert same(first.rows, seen)
+    expected_rows, last = expected[:500], expected[499]
+    assert same(first.rows, expected_rows)
     table.delete(ids=[last["_id"], expected[10]["_id"], expected[501]["_id"]])
     table.maintenance.flush()
     table.update([{"_id": expected[498]["_id"], "name": "elsewhere"}])
@@ -275,21 +277,25 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
     opened = footers.Footer.open
 
     class Watched:
-        def __init__(self, footer: footers.Footer, *given: Any) -> None:
-            self.file = opened(footer, *given)
+        def __init__(self, footer: footers.Footer, *arguments: Any) -> None:
+            self.file = opened(footer, *arguments)
 
         def close(self, force: bool) -> None:
             self.file.close(force)
 
         def read_row_groups(self, groups: list[int], columns: list[str], use_threads: bool) -> pa.Table:
-            read = self.file.read_row_groups(groups, columns=columns, use_threads=use_threads)
+            columns_read = self.file.read_row_groups(groups, columns=columns, use_threads=use_threads)
             requests.append(
-                [field.name for name in read.column_names for field in read.schema.field(name).type]
+                [
+                    field.name
+                    for name in columns_read.column_names
+                    for field in columns_read.schema.field(name).type
+                ]
             )
-            return read
+            return columns_read
 
-    def watched(footer: footers.Footer, *given: Any) -> Watched:
-        return Watched(footer, *given)
+    def watched(footer: footers.Footer, *arguments: Any) -> Watched:
+        return Watched(footer, *arguments)
 
     monkeypatch.setattr(footers.Footer, "open", watched)
     assert table.read(["x.f7", "x.f93"]).to_pylist()[5] == {"x.f7": 12, "x.f93": 98}
@@ -327,8 +333,8 @@ def test_a_stream_gives_the_version_it_was_begun_with(worn: tuple[Table, list[Ro
     first = stream.read_next_batch()
     table.delete(where=col("n") == 3)
     table.maintenance.flush()
-    rest = pa.Table.from_batches([first, *stream])
-    assert same(rest, rows)
+    later = pa.Table.from_batches([first, *stream])
+    assert same(later, rows)
 
 
 def test_what_was_read_is_not_changed_by_later_commits(store: Store) -> None:
@@ -359,8 +365,10 @@ with Store.open(sys.argv[1]) as store:
 assert "pandas" not in sys.modules
 """
     store = str(worn[0].store.path)
-    done = subprocess.run([sys.executable, "-c", program, store], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", program, store], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
 
 
 def test_ids_alone_are_those_of_the_rows(tmp_path: Path) -> None:
@@ -377,7 +385,7 @@ def test_ids_alone_are_those_of_the_rows(tmp_path: Path) -> None:
             lambda: table.delete(ids=[3_001]),
         ):
             change()
-            for asked in (
+            for query in (
                 {"where": col("n") == 3},
                 {"where": col("n") == 99},
                 {"where": "n = 3", "sort": ["x"], "limit": 4, "offset": 1},
@@ -385,5 +393,5 @@ def test_ids_alone_are_those_of_the_rows(tmp_path: Path) -> None:
                 {"ids": [2, 1]},
                 {"ids": []},
             ):
-                read = table.read(["_id", "n"], **asked)
-                assert table.read(["_id"], **asked).equals(read.select(["_id"]))
+                rows_read = table.read(["_id", "n"], **query)
+                assert table.read(["_id"], **query).equals(rows_read.select(["_id"]))

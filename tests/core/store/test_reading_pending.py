@@ -22,7 +22,7 @@ from lamella.core.store import Table
 
 ROWS = 40_000
 Row = dict[str, Any]
-MADE: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
     "number": (pa.int64(), lambda n: n * 7),
     "small": (pa.int16(), lambda n: None if n % 5 == 0 else n % 1000),
     "flag": (pa.bool_(), lambda n: None if n % 11 == 0 else n % 3 == 0),
@@ -37,7 +37,7 @@ MADE: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 
 
 def made(n: int) -> Row:
-    return {name: make(n) for name, (_, make) in MADE.items()}
+    return {name: make(n) for name, (_, make) in KINDS.items()}
 
 
 def told(rows: list[Row]) -> list[str]:
@@ -49,7 +49,7 @@ def told(rows: list[Row]) -> list[str]:
 def changed_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, dict[int, Row]]]:
     """A table of two files, with cells in a change file and in the catalog, deleted rows and pending rows."""
     with Store.open(tmp_path_factory.mktemp("pending") / "store") as store:
-        schema = pa.schema({name: kind for name, (kind, _) in MADE.items()})
+        schema = pa.schema({name: kind for name, (kind, _) in KINDS.items()})
         model = {n: made(n) for n in range(ROWS)}
         table = store.create_table("t", pa.Table.from_pylist(list(model.values()), schema=schema))
         table.columns.add("later", pa.int32())
@@ -62,14 +62,14 @@ def changed_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ta
         table.insert(more)
         gone = [*range(2, ROWS, 13), ROWS + 2]
         table.delete(ids=gone)
-        for one in gone:
-            del model[one]
+        for row_id in gone:
+            del model[row_id]
         assert {kind for kind, _ in table._state().cells} == {"change_files", "pending_cells"}
         yield table, model
 
 
 def change(table: Table, model: dict[int, Row], ids: range, new: Callable[[int], Row]) -> None:
-    rows = [{"_id": one} | new(one) for one in ids]
+    rows = [{"_id": row_id} | new(row_id) for row_id in ids]
     table.update(rows)
     for row in rows:
         model[row["_id"]].update({name: value for name, value in row.items() if name != "_id"})
@@ -84,9 +84,9 @@ def test_everything_is_read(changed_table: tuple[Table, dict[int, Row]]) -> None
 @pytest.mark.parametrize("names", [["later"], ["view", "number"], ["place.x", "flag"], ["text", "text"]])
 def test_some_columns_are_read(changed_table: tuple[Table, dict[int, Row]], names: list[str]) -> None:
     table, model = changed_table
-    read = table.read(columns=names)
-    assert read.column_names == names
-    for name, column in zip(names, read.columns, strict=True):
+    rows_read = table.read(columns=names)
+    assert rows_read.column_names == names
+    for name, column in zip(names, rows_read.columns, strict=True):
         outer, _, inner = name.partition(".")
         cells = [row[outer] for row in model.values()]
         expected = [cell and cell[inner] for cell in cells] if inner else cells
@@ -98,22 +98,22 @@ def test_rows_are_found_and_got(changed_table: tuple[Table, dict[int, Row]]) -> 
     actual = table.read(where=(col("number") < 0) | (col("later") == 33)).to_pylist()
     expected = [{"_id": i} | row for i, row in model.items() if row["number"] < 0 or row["later"] == 33]
     assert told(actual) == told(expected) and len(actual) > 30
-    for one in (0, 1, 3, 998, 1000, ROWS - 1, ROWS + 4):
-        got = table.get(one)
-        assert got is not None and told([got]) == told([{"_id": one} | model[one]])
+    for row_id in (0, 1, 3, 998, 1000, ROWS - 1, ROWS + 4):
+        got = table.get(row_id)
+        assert got is not None and told([got]) == told([{"_id": row_id} | model[row_id]])
 
 
 def test_reading_it_all_can_be_cancelled(changed_table: tuple[Table, dict[int, Row]]) -> None:
-    seen: list[Progress] = []
+    reports: list[Progress] = []
 
     def listener(progress: Progress) -> None:
-        seen.append(progress)
+        reports.append(progress)
         job.cancel()
 
     job = Job(listener)
     with pytest.raises(Cancelled):
         changed_table[0].read(job=job)
-    assert len(seen) == 1
+    assert len(reports) == 1
 
 
 def test_a_change_file_is_not_opened_for_every_column(
@@ -122,20 +122,20 @@ def test_a_change_file_is_not_opened_for_every_column(
     names = [f"c{i}" for i in range(60)]
     with Store.open(tmp_path / "store") as store:
         table = store.create_table("t", {name: np.arange(20_000) for name in names})
-        table.update([{"_id": one} | dict.fromkeys(names, -one) for one in range(1, 8_001, 2)])
+        table.update([{"_id": row_id} | dict.fromkeys(names, -row_id) for row_id in range(1, 8_001, 2)])
         assert [kind for kind, _ in table._state().cells] == ["change_files"]
     files: list[Path] = []
     open_file = Footer.open
 
-    def noted(footer: Footer, *given: Any) -> pq.ParquetFile:
+    def noted(footer: Footer, *arguments: Any) -> pq.ParquetFile:
         files.append(footer.path)
-        return open_file(footer, *given)
+        return open_file(footer, *arguments)
 
     monkeypatch.setattr(Footer, "open", noted)
     with Store.open(tmp_path / "store", read_only=True) as store:
-        read, one = store["t"].read(), store["t"].get(3)
+        rows, row = store["t"].read(), store["t"].get(3)
     expected = np.arange(20_000)
     expected[1:8_001:2] *= -1
-    assert all(read.column(name).to_pylist() == expected.tolist() for name in names)
-    assert one == {"_id": 3} | dict.fromkeys(names, -3)
+    assert all(rows.column(name).to_pylist() == expected.tolist() for name in names)
+    assert row == {"_id": 3} | dict.fromkeys(names, -3)
     assert len([path for path in files if path.suffix == ".cells"]) <= 3

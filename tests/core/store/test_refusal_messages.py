@@ -32,9 +32,9 @@ def test_reasons_and_ways_out_begin_like_sentences() -> None:
 @pytest.mark.parametrize("column", ["n", "x"])
 @pytest.mark.parametrize("lossy", [False, True])
 def test_a_cast_offers_only_what_helps(table: Table, column: str, lossy: bool) -> None:
-    with pytest.raises(BadData, match=r"has no value near it\. Cast with on_error='null'") as told:
+    with pytest.raises(BadData, match=r"has no value near it\. Cast with on_error='null'") as refusal:
         table.columns.cast(column, "int8", lossy=lossy)
-    assert "lossy" not in str(told.value)
+    assert "lossy" not in str(refusal.value)
     table.columns.cast(column, "int8", on_error="null")
     assert table.read([column]).to_pylist() == [{column: None}]
 
@@ -73,15 +73,15 @@ def test_the_first_unknown_id_that_was_given_is_told(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "shown"), [("n", "five", "'five'"), ("n", "x" * 99, "…"), ("l", 5, "5")]
+    ("column", "value", "text"), [("n", "five", "'five'"), ("n", "x" * 99, "…"), ("l", 5, "5")]
 )
-def test_a_conflict_of_types_names_a_value(table: Table, column: str, value: Any, shown: str) -> None:
+def test_a_conflict_of_types_names_a_value(table: Table, column: str, value: Any, text: str) -> None:
     for change in (
         lambda: table.insert([{column: None}, {column: value}]),
         lambda: table.update([{"_id": 0, column: value}]),
         lambda: table.update_where(None, {"$set": {column: value}}),
     ):
-        with pytest.raises(BadData, match=f"cannot take .*{shown}"):
+        with pytest.raises(BadData, match=f"cannot take .*{text}"):
             change()
 
 

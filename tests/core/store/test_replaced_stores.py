@@ -207,15 +207,15 @@ TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
 def test_a_table_whose_files_are_gone_refuses_every_change(
     filled_store: Store, change: Callable[[Store], object], folder: str
 ) -> None:
-    version, kept = filled_store["t"].version, filled_store.path.with_name("kept")
+    version, aside = filled_store["t"].version, filled_store.path.with_name("kept")
     (gone,) = (
         path for path in filled_store.path.glob(folder) if path.name == "data" or path.name.startswith("t-")
     )
-    gone.rename(kept)
+    gone.rename(aside)
     with pytest.raises(StoreProblem, match=r"t-\w+: the folder of the table's files is not there"):
         change(filled_store)
     assert not gone.exists()
-    kept.rename(gone)
+    aside.rename(gone)
     assert filled_store["t"].version == version
     change(filled_store)
     assert filled_store["t"].version == version + 1

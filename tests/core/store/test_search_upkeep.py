@@ -97,8 +97,8 @@ def test_where_nothing_may_be_written_searches_are_answered(tmp_path: Path) -> N
         table.maintenance.flush()
         right = table.search("run tea").to_pylist()
         (folder,) = index_folders(store)
-    for there in (True, False):
-        if not there:
+    for has_part in (True, False):
+        if not has_part:
             folder.rename(tmp_path / "gone")
         before = sorted(path for path in (tmp_path / "s").rglob("*") if "readers" not in path.parts)
         with Store.open(tmp_path / "s", read_only=True) as store:
@@ -134,11 +134,11 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
     real = part.build
     sizes = []
 
-    def small(texts: writing.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+    def small(texts: writing.Texts, rows: int, *arguments: object, **named: object) -> part.Part:
         if rows > 100:
             raise writing.TooLarge
         sizes.append(rows)
-        return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
+        return real(texts, rows, *arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("lamella.core.index.fulltext.files.build", small)
     monkeypatch.setattr("lamella.core.index.fulltext.open_parts.build", small)
@@ -156,8 +156,8 @@ SEARCHES = ["w1", "w1 w2", '"w1 w2"', "+w1 -w4 w5", "w1*", "w11~", "not w1", "od
 
 
 def _answers(table: Table) -> list[list[dict[str, object]]]:
-    asked = [{"limit": 7}, {"limit": None}, {"limit": None, "where": "n >= 1990 and n < 2010"}]
-    return [table.search(text, columns=["n"], **how).to_pylist() for text in SEARCHES for how in asked]  # type: ignore[arg-type]
+    queries = [{"limit": 7}, {"limit": None}, {"limit": None, "where": "n >= 1990 and n < 2010"}]
+    return [table.search(text, columns=["n"], **how).to_pylist() for text in SEARCHES for how in queries]  # type: ignore[arg-type]
 
 
 @pytest.mark.slow(after=1)
@@ -231,13 +231,13 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
 
 
 def test_vacuum_leaves_an_index_alone_that_another_process_is_making(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+    with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as elsewhere:
         table = store.create_table("t", {"text": ["fox"] * 3_000})
         table.maintenance.flush()
 
         class Vacuumed(Job):
             def check(self) -> None:
-                other.maintenance.vacuum()
+                elsewhere.maintenance.vacuum()
 
         table.indexes.create("text", kind="fulltext", job=Vacuumed())
         assert len(index_folders(store)) == 1

@@ -59,8 +59,8 @@ def test_versions_say_what_they_added_and_what_their_expiry_frees(store: Store) 
     for version in versions[:-1]:
         planned = table.maintenance.expire(keep_versions=4 - version.version, dry_run=True)
         assert version.freed == planned.bytes
-    done = table.maintenance.expire(keep_versions=1)
-    assert done.bytes == versions[-2].freed
+    expiry = table.maintenance.expire(keep_versions=1)
+    assert expiry.bytes == versions[-2].freed
 
 
 def test_the_vacuum_plan_is_what_a_vacuum_frees(store: Store) -> None:
@@ -72,8 +72,8 @@ def test_the_vacuum_plan_is_what_a_vacuum_frees(store: Store) -> None:
     stray.write_bytes(b"left by a crash")
     planned = store.maintenance.vacuum_plan()
     assert stray.exists() and planned.files > 1
-    done = store.maintenance.vacuum()
-    assert (done.files, done.bytes) == (planned.files, planned.bytes)
+    vacuum = store.maintenance.vacuum()
+    assert (vacuum.files, vacuum.bytes) == (planned.files, planned.bytes)
     assert store.maintenance.vacuum_plan().files == 0
 
 
@@ -85,8 +85,8 @@ def test_the_compaction_plan_says_what_is_rewritten_and_freed(store: Store) -> N
     plan = table.maintenance.compaction_plan()
     before = sizes(store)
     assert plan.is_needed and plan.files == before.files == 4
-    done = table.maintenance.compact()
-    assert done.rewritten == 4 and done.files_after == 1
+    compaction = table.maintenance.compact()
+    assert compaction.rewritten == 4 and compaction.files_after == 1
     assert not table.maintenance.compaction_plan().is_needed
     freed = store.maintenance.vacuum()
     assert freed.bytes == plan.freed < plan.bytes
@@ -99,11 +99,11 @@ def test_a_table_that_cannot_be_measured_says_why(store: Store) -> None:
     file = next((store.path / "data").glob("orders-*/*.parquet"))
     content = file.read_bytes()
     file.unlink()
-    with Store.open(store.path, read_only=True) as other:
-        measured = {each.name: each for each in other.maintenance.sizes().tables}
+    with Store.open(store.path, read_only=True) as elsewhere:
+        measured = {each.name: each for each in elsewhere.maintenance.sizes().tables}
         assert measured["few"].rows == 2 and not measured["few"].problem
         assert str(file) in measured["orders"].problem or file.name in measured["orders"].problem
-        assert "few" in str(other.maintenance.sizes())
+        assert "few" in str(elsewhere.maintenance.sizes())
     file.write_bytes(content)
 
 
@@ -111,7 +111,7 @@ def test_reading_sizes_writes_nothing(store: Store, tmp_path: Path) -> None:
     store["orders"].update([{"_id": 0, "n": 5}])
     path = store.path
     before = {p: p.stat().st_mtime_ns for p in (path / "data").rglob("*")}
-    with Store.open(path, read_only=True) as other:
-        assert other.maintenance.sizes().tables[1].compaction is not None
+    with Store.open(path, read_only=True) as elsewhere:
+        assert elsewhere.maintenance.sizes().tables[1].compaction is not None
     assert {p: p.stat().st_mtime_ns for p in (path / "data").rglob("*")} == before
     assert not any((path / "tmp").iterdir())

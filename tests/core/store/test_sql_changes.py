@@ -18,9 +18,9 @@ from lamella.core.store.sql_changes import change_by_sql, effect_of_sql
 
 @pytest.fixture
 def store(tmp_path: Path):
-    with Store.open(tmp_path / "store") as made:
-        made.create_table("t", {"a": [3, 1, 2, None], "b": ["x", "y", "z", "w"]})
-        yield made
+    with Store.open(tmp_path / "store") as store_:
+        store_.create_table("t", {"a": [3, 1, 2, None], "b": ["x", "y", "z", "w"]})
+        yield store_
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def test_rows_come_back_in_the_order_they_were_given_with_ids(store: Store, size
 
 
 def test_the_callers_rows_are_left_as_they_were(store: Store) -> None:
-    given = [dict(row) for row in PEOPLE]
-    store.create_table("people", given).update([{"_id": 0, "age": 37}])
-    assert given == PEOPLE
+    people = [dict(row) for row in PEOPLE]
+    store.create_table("people", people).update([{"_id": 0, "age": 37}])
+    assert people == PEOPLE
 
 
 def test_a_cell_can_be_set_to_null_and_null_stays_apart_from_empty_text(store: Store) -> None:
@@ -57,8 +57,8 @@ def test_a_cell_can_be_set_to_null_and_null_stays_apart_from_empty_text(store: S
 @pytest.mark.parametrize("size", [50, 120_000])
 def test_an_update_by_key_changes_only_the_columns_given(store: Store, size: int) -> None:
     table = store.create_table("t", many(size))
-    done = table.update([{"n": 7, "label": "seven"}, {"n": 40, "label": "forty"}], on="n")
-    assert done.updated == 2
+    commit = table.update([{"n": 7, "label": "seven"}, {"n": 40, "label": "forty"}], on="n")
+    assert commit.updated == 2
     changed = table.read(where=col("label").is_in(["seven", "forty"]))
     assert changed.column("n").to_pylist() == [7, 40]
     assert changed.column("_id").to_pylist() == [7, 40]
@@ -74,8 +74,8 @@ def test_an_update_of_every_row_replaces_the_files_and_is_undone_whole(store: St
 
 def test_setting_values_by_filter_changes_just_the_rows_that_meet_it(store: Store) -> None:
     table = store.create_table("t", many(5_000))
-    done = table.update_where(col("n") >= 4_990, {"$set": {"label": "last"}})
-    assert (done.updated, table.count(col("label") == "last")) == (10, 10)
+    commit = table.update_where(col("n") >= 4_990, {"$set": {"label": "last"}})
+    assert (commit.updated, table.count(col("label") == "last")) == (10, 10)
 
 
 def test_rows_that_hold_the_value_already_are_not_counted_as_changed(store: Store) -> None:
@@ -129,12 +129,12 @@ def test_undo_and_redo_walk_through_the_history_also_after_a_restart(tmp_path: P
         table.delete(ids=[1])
     with Store.open(tmp_path / "s") as store:
         table = store["people"]
-        seen = [rows(table)]
+        states = [rows(table)]
         for _ in range(3):
             table.history.undo()
-            seen.append(rows(table))
-        assert seen[-1] == [{"_id": i, **row} for i, row in enumerate(PEOPLE)]
-        for before in reversed(seen[:-1]):
+            states.append(rows(table))
+        assert states[-1] == [{"_id": i, **row} for i, row in enumerate(PEOPLE)]
+        for before in reversed(states[:-1]):
             table.history.redo()
             assert rows(table) == before
         with pytest.raises(StoreProblem, match="nothing to redo"):
@@ -156,8 +156,10 @@ def test_a_new_change_ends_what_could_be_redone(store: Store) -> None:
 def test_history_says_what_each_commit_did(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     table.update_where(col("age") > 40, {"$set": {"age": 40}}, message="cap the ages")
-    told = [(c.version, c.kind, c.inserted, c.updated, c.deleted, c.message) for c in table.history.commits()]
-    assert told == [(1, "create", 3, 0, 0, "create people"), (2, "change", 0, 1, 0, "cap the ages")]
+    commits = [
+        (c.version, c.kind, c.inserted, c.updated, c.deleted, c.message) for c in table.history.commits()
+    ]
+    assert commits == [(1, "create", 3, 0, 0, "create people"), (2, "change", 0, 1, 0, "cap the ages")]
 
 
 def test_flushing_changes_files_and_nothing_else(store: Store) -> None:
@@ -279,8 +281,8 @@ def test_create_table_gives_new_ids_to_rows_of_another_table(
 ) -> None:
     first = store.create_table("first", {"n": range(10)})
     first.delete(ids=[0, 3])
-    made = store.create_table("second", shape(first.read(sort="-n")))
-    assert made.read().to_pydict() == {"_id": list(range(8)), "n": [9, 8, 7, 6, 5, 4, 2, 1]}
+    second = store.create_table("second", shape(first.read(sort="-n")))
+    assert second.read().to_pydict() == {"_id": list(range(8)), "n": [9, 8, 7, 6, 5, 4, 2, 1]}
     assert store.create_table("ids", shape(first.read(columns=["_id"]))).read()["_id"].to_pylist() == list(
         range(8)
     )
@@ -289,8 +291,8 @@ def test_create_table_gives_new_ids_to_rows_of_another_table(
 def test_create_table_gives_new_ids_to_many_rows(store: Store) -> None:
     first = store.create_table("first", {"n": range(30_000)})
     first.delete(where="n < 10")
-    made = store.create_table("second", first.read())
-    assert made.read(limit=1).to_pylist() == [{"_id": 0, "n": 10}] and made.num_rows == 29_990
+    second = store.create_table("second", first.read())
+    assert second.read(limit=1).to_pylist() == [{"_id": 0, "n": 10}] and second.num_rows == 29_990
 
 
 @pytest.mark.parametrize(
@@ -302,11 +304,11 @@ def test_create_table_refuses_ids_that_no_table_gave(store: Store, ids: list[Any
     assert not store.tables
 
 
-@pytest.mark.parametrize("given", ["n > 5", {"n": 5}, col("n") > 5])
-def test_delete_says_how_a_condition_is_given(store: Store, given: Any) -> None:
+@pytest.mark.parametrize("argument", ["n > 5", {"n": 5}, col("n") > 5])
+def test_delete_says_how_a_condition_is_given(store: Store, argument: Any) -> None:
     table = store.create_table("t", {"n": range(10)})
     with pytest.raises(BadData, match="Give a condition as where="):
-        table.delete(given)
+        table.delete(argument)
     assert table.delete(where="n > 5").deleted == 4
 
 

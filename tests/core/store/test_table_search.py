@@ -80,12 +80,16 @@ def test_scores_are_bm25(store: Store) -> None:
     usual = sum(map(len, words)) / len(words)
 
     def score(word: str, text: list[str]) -> float:
-        having, often = sum(word in other for other in words), text.count(word)
+        having, often = sum(word in text_words for text_words in words), text.count(word)
         rare = log(1 + (len(words) - having + 0.5) / (having + 0.5))
         return rare * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * len(text) / usual))
 
-    for text, told in zip(match.column("text").to_pylist(), match.column("_score").to_pylist(), strict=True):
-        assert told == pytest.approx(score("fox", text.split()) + score("cat", text.split()), rel=1e-5)
+    for text, actual_score in zip(
+        match.column("text").to_pylist(), match.column("_score").to_pylist(), strict=True
+    ):
+        assert actual_score == pytest.approx(
+            score("fox", text.split()) + score("cat", text.split()), rel=1e-5
+        )
 
 
 def test_equal_scores_come_in_the_order_of_ids_and_pages_follow_each_other(store: Store) -> None:
@@ -190,25 +194,25 @@ def test_pending_rows_are_looked_at_again_only_where_they_changed(
     built = []
     real = part.build
 
-    def watched(texts: writing.Texts, rows: int, *rest: object, **named: object) -> part.Part:
+    def watched(texts: writing.Texts, rows: int, *arguments: object, **named: object) -> part.Part:
         built.append(rows)
-        return real(texts, rows, *rest, **named)  # type: ignore[arg-type]
+        return real(texts, rows, *arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr("lamella.core.index.fulltext.open_parts.build", watched)
     assert ids(books, "tags:fox") == [0]
     assert built == [6]
-    for change, found in [
+    for change, expected in [
         ({"_id": 1, "tags": ["fox"]}, [0, 1]),
         ({"_id": 1, "tags": None}, [0]),
         ({"_id": 2, "tags": ["fox", None]}, [0, 2]),
     ]:
         books.update([change])
-        assert sorted(ids(books, "tags:fox")) == found
+        assert sorted(ids(books, "tags:fox")) == expected
     assert built == [6, 1, 1, 1]
     assert ids(books, "title:tea") == [5]
-    for change, found in [({"_id": 3, "title": "tea"}, [3, 5]), ({"_id": 5, "title": None}, [3])]:
+    for change, expected in [({"_id": 3, "title": "tea"}, [3, 5]), ({"_id": 5, "title": None}, [3])]:
         books.update([change])
-        assert sorted(ids(books, "title:tea")) == found
+        assert sorted(ids(books, "title:tea")) == expected
     assert built == [6, 1, 1, 1, 6, 1, 1]
 
 
@@ -272,11 +276,13 @@ def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: 
     table = store.create_table("t", {"text": [text], "other": ["dog"]})
     table.indexes.create("text", kind="fulltext")
     how = Highlight(before="<b>", after="</b>", length=60, escape=True)
-    (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
-    assert "&lt;<b>fox</b>&gt; met <b>dogs</b>" in shown
-    assert shown.startswith("…")
-    assert shown.endswith("…")
-    plain = shown.replace("<b>", "").replace("</b>", "").replace("&lt;", "<").replace("&gt;", ">").strip("…")
+    (snippet,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
+    assert "&lt;<b>fox</b>&gt; met <b>dogs</b>" in snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+    plain = (
+        snippet.replace("<b>", "").replace("</b>", "").replace("&lt;", "<").replace("&gt;", ">").strip("…")
+    )
     assert plain in text
     assert len(plain) <= 60
 
@@ -289,12 +295,12 @@ def test_a_snippet_of_a_text_that_is_full_of_the_words_shows_the_first_of_the_be
     table = store.create_table("t", {"text": [text]})
     table.indexes.create("text", kind="fulltext")
     how = Highlight(before="<", after=">", length=19)
-    (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
-    assert shown == "<fox> <fox> <fox> <dog> in…"
-    (shown,) = table.search('"wood the fox" fox dog', highlight=how).column("_snippet_text").to_pylist()
-    assert shown == "<fox> <fox> <fox> <dog> in…"
-    (shown,) = table.search('"wood the fox and the fox"', highlight=how).column("_snippet_text").to_pylist()
-    assert shown == "…<wood> <the> <fox> <and> <the> <fox>…"
+    (snippet,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
+    assert snippet == "<fox> <fox> <fox> <dog> in…"
+    (snippet,) = table.search('"wood the fox" fox dog', highlight=how).column("_snippet_text").to_pylist()
+    assert snippet == "<fox> <fox> <fox> <dog> in…"
+    (snippet,) = table.search('"wood the fox and the fox"', highlight=how).column("_snippet_text").to_pylist()
+    assert snippet == "…<wood> <the> <fox> <and> <the> <fox>…"
     with pytest.raises(Cancelled):
         table.search("fox dog", highlight=how, job=Stopped(8))
 
@@ -382,8 +388,8 @@ def test_a_dotted_capital_i_is_an_i(store: Store, language: str | None) -> None:
     table.indexes.create("text", kind="fulltext", language=language)
     for text in ("istanbul", "İstanbul", "İSTANBUL", "ist*", "İst*", "istanbol~"):
         assert sorted(ids(table, text)) == [0, 1]
-    shown = table.search("istanbul", highlight=True).column("_snippet_text").to_pylist()
-    assert sorted(shown) == ["**istanbul**", "in **İstanbul** today"]
+    snippets = table.search("istanbul", highlight=True).column("_snippet_text").to_pylist()
+    assert sorted(snippets) == ["**istanbul**", "in **İstanbul** today"]
 
 
 def test_letters_of_any_script_make_words(store: Store) -> None:

@@ -54,19 +54,19 @@ def sell(store: Store, orders: int = 1) -> None:
 
 
 def test_changes_of_several_tables_happen_at_once(store: Store) -> None:
-    with Store.open(store.path) as other:
+    with Store.open(store.path) as elsewhere:
         with store.transaction("a sale"):
             sell(store)
             store["stock"].delete(ids=[7])
             assert (store["orders"].num_rows, store["stock"].get(0)) == (3, {"_id": 0, "left": 4})
             assert store.sql("select sum(total) s from orders").to_pylist() == [{"s": 60}]
             assert store["orders"].history.diff(1).summary().added == 1
-            assert (other["orders"].num_rows, other["stock"].get(0)) == (2, {"_id": 0, "left": 5})
-        assert contents(other) == contents(store)
-        assert (other["orders"].num_rows, other["stock"].num_rows) == (3, 1_999)
-    told = [c for name in store.tables for c in store[name].history.commits() if c.message == "a sale"]
-    assert len(told) == 3 and len({c.transaction_id for c in told}) == 1
-    assert told[0].transaction_id is not None
+            assert (elsewhere["orders"].num_rows, elsewhere["stock"].get(0)) == (2, {"_id": 0, "left": 5})
+        assert contents(elsewhere) == contents(store)
+        assert (elsewhere["orders"].num_rows, elsewhere["stock"].num_rows) == (3, 1_999)
+    commits = [c for name in store.tables for c in store[name].history.commits() if c.message == "a sale"]
+    assert len(commits) == 3 and len({c.transaction_id for c in commits}) == 1
+    assert commits[0].transaction_id is not None
 
 
 def test_an_exception_takes_all_of_it_back(store: Store) -> None:
@@ -135,8 +135,8 @@ def test_an_order_remembered_from_what_was_taken_back_is_not_used(store: Store) 
 
     def paged() -> list[int]:
         first = orders.page(2, sort=["total"])
-        rest = orders.page(2, sort=["total"], after=first.next)
-        return first.rows["total"].to_pylist() + rest.rows["total"].to_pylist()
+        second = orders.page(2, sort=["total"], after=first.next)
+        return first.rows["total"].to_pylist() + second.rows["total"].to_pylist()
 
     with pytest.raises(ZeroDivisionError), store.transaction():
         orders.insert([{"total": 1}])
@@ -148,10 +148,10 @@ def test_an_order_remembered_from_what_was_taken_back_is_not_used(store: Store) 
 
 def test_a_table_that_was_taken_back_is_gone_for_those_who_hold_it(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.transaction():
-        held = store.create_table("a", [{"x": 1}])
+        table = store.create_table("a", [{"x": 1}])
         raise ZeroDivisionError
     store.create_table("b", [{"y": 2}])
-    for use in (held.read, lambda: held.insert([{"x": 2}])):
+    for use in (table.read, lambda: table.insert([{"x": 2}])):
         with pytest.raises(StoreProblem, match="a: the table is gone"):
             use()
     assert store["b"].read().to_pylist() == [{"_id": 0, "y": 2}]
@@ -244,9 +244,9 @@ def test_a_transaction_is_not_undone_where_one_of_its_tables_moved_on(store: Sto
         store["stock"].history.redo()
 
 
-@pytest.mark.parametrize("asked", ["orders", "new"])
+@pytest.mark.parametrize("name", ["orders", "new"])
 def test_undo_of_a_transaction_that_made_a_table_leaves_it_empty_and_redo_fills_it(
-    store: Store, asked: str
+    store: Store, name: str
 ) -> None:
     before = contents(store)
     with store.transaction():
@@ -255,13 +255,13 @@ def test_undo_of_a_transaction_that_made_a_table_leaves_it_empty_and_redo_fills_
         new.insert([{"a": 3, "b": "x"}])
         new.columns.add("c", pa.int64())
     after = contents(store)
-    assert store[asked].history.undo().kind == "undo"
+    assert store[name].history.undo().kind == "undo"
     assert contents(store) == before | {"new": []} and new.schema.names == ["_id"]
     assert new.history.commits()[-1].deleted == 3 and new.history.undoable() is None
     assert not store.maintenance.verify().problems
-    store[asked].history.redo()
+    store[name].history.redo()
     assert contents(store) == after and new.schema.names == ["_id", "a", "b", "c"]
-    store[asked].history.undo()
+    store[name].history.undo()
     new.insert([{"z": 1}])
     assert new.read().to_pylist() == [{"_id": 3, "z": 1}]
     new.history.undo()
@@ -269,10 +269,10 @@ def test_undo_of_a_transaction_that_made_a_table_leaves_it_empty_and_redo_fills_
 
 
 def test_a_table_is_not_undone_into_nothing_outside_a_transaction(store: Store) -> None:
-    made = store.create_table("made", [{"a": 1}])
-    assert made.history.undoable() is None
+    table = store.create_table("made", [{"a": 1}])
+    assert table.history.undoable() is None
     with pytest.raises(StoreProblem, match="nothing to undo"):
-        made.history.undo()
+        table.history.undo()
 
 
 def test_a_transaction_that_lost_a_table_is_not_undone_in_part(store: Store) -> None:
@@ -312,33 +312,33 @@ def test_what_happened_before_can_be_undone_inside_a_transaction(store: Store) -
 
 
 def test_other_threads_wait_for_a_transaction_and_see_none_of_it(store: Store) -> None:
-    done: list[int] = []
+    versions: list[int] = []
 
     def insert() -> None:
-        done.append(store["orders"].insert([{"total": 99}]).version)
+        versions.append(store["orders"].insert([{"total": 99}]).version)
 
     with store.transaction():
         thread = threading.Thread(target=insert)
         thread.start()
         for value in range(50):
             store["orders"].insert([{"total": value}])
-        seen: list[int] = []
-        looker = threading.Thread(target=lambda: seen.append(store["orders"].num_rows))
+        counts: list[int] = []
+        looker = threading.Thread(target=lambda: counts.append(store["orders"].num_rows))
         looker.start()
         looker.join()
-        assert seen == [2] and not done
+        assert counts == [2] and not versions
         assert store["orders"].num_rows == 52
     thread.join()
-    assert done == [52]
+    assert versions == [52]
     assert store["orders"].read()["total"].to_pylist() == [10, 20, *range(50), 99]
 
 
 def test_who_waits_too_long_for_a_writer_is_told_so(store: Store) -> None:
-    with Store.open(store.path, busy_seconds=0.05) as other, store.transaction():
+    with Store.open(store.path, busy_seconds=0.05) as elsewhere, store.transaction():
         store["orders"].insert([{"total": 1}])
         with pytest.raises(StoreBusy, match=r"0\.05 seconds.*Try again"):
-            other["orders"].insert([{"total": 2}])
-        assert other["orders"].num_rows == 2
+            elsewhere["orders"].insert([{"total": 2}])
+        assert elsewhere["orders"].num_rows == 2
         Store.open(store.path, busy_seconds=0.05).close()
     failures: list[Exception] = []
 
@@ -433,10 +433,10 @@ for n in range(int(sys.argv[2])):
 """
     a, b = (store.create_table(name, [{"x": x}]) for name, x in (("a", 100), ("b", 0)))
     process = subprocess.Popen([sys.executable, "-c", mover, str(store.path), str(MOVES)])
-    seen = set()
+    sums = set()
     while process.poll() is None:
         with store.transaction():
-            seen.add(a.get(0)["x"] + b.get(0)["x"])  # type: ignore[index]
+            sums.add(a.get(0)["x"] + b.get(0)["x"])  # type: ignore[index]
     assert process.returncode == 0
-    assert seen == {100}
+    assert sums == {100}
     assert b.read()["x"].to_pylist() == [MOVES - 1]

@@ -229,18 +229,24 @@ FAR = {
 def test_a_row_can_be_got_whose_times_python_has_no_value_for(
     tmp_path: Path, name: str, flushed: bool
 ) -> None:
-    values, told = FAR[name]
-    one = pa.array([0, 1], pa.int32())
+    values, expected_value = FAR[name]
+    offsets = pa.array([0, 1], pa.int32())
     within = {
-        "list": pa.ListArray.from_arrays(one, values),
+        "list": pa.ListArray.from_arrays(offsets, values),
         "struct": pa.StructArray.from_arrays([values], names=["x"]),
-        "map": pa.MapArray.from_arrays(one, pa.array(["k"]), values),
+        "map": pa.MapArray.from_arrays(offsets, pa.array(["k"]), values),
     }
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"v": values, **within}))
         if flushed:
             table.maintenance.flush()
-        expected = {"_id": 0, "v": told, "list": [told], "struct": {"x": told}, "map": [("k", told)]}
+        expected = {
+            "_id": 0,
+            "v": expected_value,
+            "list": [expected_value],
+            "struct": {"x": expected_value},
+            "map": [("k", expected_value)],
+        }
         assert table.get(0) == expected
 
 
@@ -253,15 +259,15 @@ def test_rows_are_found_by_keys_of_any_type_without_parts(tmp_path: Path, kind: 
         for _ in range(2):
             table.update(pa.table({"k": keys.slice(0, 2), "text": ["A", "B"]}), on="k")
             assert table.read().column("text").to_pylist() == ["A", "B", "c"]
-            done = table.upsert(pa.table({"k": keys.slice(2), "w": two.slice(0, 1)}), on="k")
-            assert (done.inserted, done.updated) == (0, 1)
+            commit = table.upsert(pa.table({"k": keys.slice(2), "w": two.slice(0, 1)}), on="k")
+            assert (commit.inserted, commit.updated) == (0, 1)
             table.maintenance.flush()
         with pytest.raises(BadData, match="two of the rows given have k = "):
             table.update(pa.table({"k": pa.concat_arrays([keys, keys]), "w": ["x"] * 6}), on="k")
 
 
 def test_a_key_that_is_far_away_is_told(tmp_path: Path) -> None:
-    far, _told = FAR["day"]
+    far, _expected = FAR["day"]
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"day": VALUES["day"], "w": [1, 2, 3]}))
         with pytest.raises(UnknownRow, match="day = '10000-01-01'"):

@@ -56,9 +56,9 @@ def test_vacuum_removes_what_no_version_has(store: Store) -> None:
     assert files(store) >= before
     assert table.maintenance.expire(keep_versions=1) == planned
     sizes = sum((store.path / "data" / name).stat().st_size for name in before)
-    done = store.maintenance.vacuum()
-    assert (done.files, done.bytes, done.problems) == (planned.files, planned.bytes, [])
-    assert (done.files, done.bytes) == (len(before), sizes)
+    vacuum = store.maintenance.vacuum()
+    assert (vacuum.files, vacuum.bytes, vacuum.problems) == (planned.files, planned.bytes, [])
+    assert (vacuum.files, vacuum.bytes) == (len(before), sizes)
     assert files(store) == store._catalog.paths()
     assert table.read(limit=3)["n"].to_pylist() == [1, 2, 3]
     assert store.maintenance.vacuum().files == 0
@@ -106,15 +106,15 @@ def test_the_files_of_a_dropped_table_wait_for_who_reads_it(store: Store) -> Non
 
 
 def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) -> None:
-    with Store.open(store.path) as other:
+    with Store.open(store.path) as elsewhere:
         rewritten(store["t"])
-        assert other["t"].read(limit=1)["n"].to_pylist() == [1]
-        held = other["t"].snapshot()
+        assert elsewhere["t"].read(limit=1)["n"].to_pylist() == [1]
+        snapshot = elsewhere["t"].snapshot()
         store["t"].update_where(None, {"$inc": {"n": 1}})
         store["t"].maintenance.compact()
         store.maintenance.vacuum()
-        assert held.num_rows == ROWS
-        assert other["t"].as_of(2).read(limit=1)["n"].to_pylist() == [1]
+        assert snapshot.num_rows == ROWS
+        assert elsewhere["t"].as_of(2).read(limit=1)["n"].to_pylist() == [1]
 
 
 READER = """
@@ -224,15 +224,15 @@ while last < 25:
     assert old.read().num_rows == 2_000
     last = rows[0]
 """
-    with python(looker, str(store.path)) as one, python(looker, str(store.path)) as other:
-        assert [p.stdout.readline() for p in (one, other) if p.stdout] == ["ready\n"] * 2
+    with python(looker, str(store.path)) as first, python(looker, str(store.path)) as second:
+        assert [p.stdout.readline() for p in (first, second) if p.stdout] == ["ready\n"] * 2
         for _ in range(25):
             table.update_where(None, {"$inc": {"n": 1}})
             table.maintenance.compact()
             table.maintenance.expire(keep_versions=3)
             store.maintenance.vacuum()
-        ended(one)
-        ended(other)
+        ended(first)
+        ended(second)
     store.maintenance.vacuum()
     assert files(store) == store._catalog.paths()
 

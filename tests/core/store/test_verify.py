@@ -116,14 +116,14 @@ def test_a_flipped_bit_of_a_pending_entry_is_found_in_whichever_version_it_is(
         store["flights"].history.restore(1)
     catalog = sqlite3.connect(path / "catalog.sqlite")
     entries = catalog.execute(f"SELECT entry, {blob} FROM {kind}").fetchall()
-    for entry, held in entries:
-        changed = bytes([*held[:-1], held[-1] ^ 1])
+    for entry, content in entries:
+        changed = bytes([*content[:-1], content[-1] ^ 1])
         catalog.execute(f"UPDATE {kind} SET {blob} = ? WHERE entry = ?", (changed, entry))
     catalog.commit()
     catalog.close()
-    told = [each for each in problems(path) if "does not match what was written" in each]
-    assert len(told) == len(entries) > 1
-    assert all(any(f"{kind} {entry} " in each for each in told) for entry, _ in entries)
+    mismatches = [each for each in problems(path) if "does not match what was written" in each]
+    assert len(mismatches) == len(entries) > 1
+    assert all(any(f"{kind} {entry} " in each for each in mismatches) for entry, _ in entries)
 
 
 def test_values_that_do_not_fit_their_column_are_found(path: Path) -> None:
@@ -203,14 +203,14 @@ def test_reading_what_is_damaged_in_the_catalog_names_it(path: Path, kind: str) 
         store[table].read()
 
 
-@pytest.mark.parametrize(("statement", "told"), CATALOG.values(), ids=CATALOG.keys())
-def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, told: str) -> None:
+@pytest.mark.parametrize(("statement", "reason"), CATALOG.values(), ids=CATALOG.keys())
+def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, reason: str) -> None:
     catalog = sqlite3.connect(path / "catalog.sqlite")
     assert catalog.execute(statement).rowcount
     catalog.commit()
     catalog.close()
     actual = problems(path)
-    assert any(told in each for each in actual), actual
+    assert any(reason in each for each in actual), actual
     assert all(each.startswith("table ") for each in actual)
 
 
@@ -254,7 +254,7 @@ def test_a_catalog_whose_statements_are_no_text_is_refused(path: Path, read_only
     """SQLite reports such damage in a message that is not valid text either."""
     catalog = path / "catalog.sqlite"
     whole = catalog.read_bytes()
-    places = [found.start() for found in re.finditer(rb"CREATE TABLE", whole)]
+    places = [match.start() for match in re.finditer(rb"CREATE TABLE", whole)]
     assert len(places) > 5
     for place in places:
         catalog.write_bytes(whole[: place + 3] + b"\xd5\xff" + whole[place + 5 :])
@@ -272,21 +272,21 @@ def test_a_data_file_that_was_replaced_is_refused(
         monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
     if known == "rows":  # as in a store of an earlier format
         _told_as_written(path, replaced)
-    told = {
+    message = {
         "checksum": "its checksum differs",
         "footer": "Its footer does not match what was written",
         "rows": "holds 10 rows instead of",
     }[known]
     with Store.open(path) as store:
         table = store["flights"]
-        for read in (
+        for read_path in (
             table.read,
             partial(table.get, ROWS - 5),
             partial(table.count, "n > 5"),
             table.maintenance.compact,
         ):
-            with pytest.raises(FileProblem, match=told):
-                read()
+            with pytest.raises(FileProblem, match=message):
+                read_path()
 
 
 @pytest.mark.parametrize("place", [-20, -200, -400])
@@ -319,13 +319,13 @@ def test_what_is_verified_is_not_verified_again(path: Path, monkeypatch: pytest.
 
 def listing(folder: Path) -> dict[str, tuple[int, int]]:
     """Size and time of every file and folder, except the index of the log, which SQLite rebuilds."""
-    found = {}
+    files_by_path = {}
     for path in folder.rglob("*"):
         status = path.stat()
-        found[str(path)] = (
+        files_by_path[str(path)] = (
             (0, 0) if path.is_dir() or path.name.endswith("-shm") else (status.st_size, status.st_mtime_ns)
         )
-    return found
+    return files_by_path
 
 
 @pytest.mark.parametrize("log", [False, True])

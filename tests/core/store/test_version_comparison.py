@@ -24,9 +24,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def told(found) -> list[tuple[str, int]]:
+def told(comparison) -> list[tuple[str, int]]:
     """The kind of difference of each row that differs, and its number."""
-    rows = ComparedRows(found, DIFFERENT)
+    rows = ComparedRows(comparison, DIFFERENT)
     return [
         (RowChange(kind).word, n)
         for kind, n in zip(rows.kinds(0, 99), rows.page(0, 99)["n"].to_pylist(), strict=True)
@@ -100,14 +100,14 @@ def test_commits_come_a_page_at_a_time(store: Store) -> None:
     assert history.num_versions() == 6
     first = history.newest_commits(4)
     assert [commit.version for commit in first] == [6, 5, 4, 3]
-    rest = history.newest_commits(4, before=first[-1].version)
-    assert [*reversed(rest), *reversed(first)] == history.commits()
+    earlier = history.newest_commits(4, before=first[-1].version)
+    assert [*reversed(earlier), *reversed(first)] == history.commits()
 
 
 def test_differences_are_applied_in_one_commit(store: Store, tmp_path: Path) -> None:
     table = store.create_table("t", {"k": [1, 2, 3], "x": [1.0, 2.0, 3.0], "own": ["a", "b", "c"]})
-    other = store.create_table("o", {"x": [9, 2, 4], "k": [1, 2, 4], "more": [0, 0, 0]})
-    actual = compare(table, other, "k")
+    second = store.create_table("o", {"x": [9, 2, 4], "k": [1, 2, 4], "more": [0, 0, 0]})
+    actual = compare(table, second, "k")
     assert Kinds().counts(actual) == (1, 1, 0) and Kinds(removed=True).counts(actual) == (1, 1, 1)
     commit = apply_comparison(actual, table)
     assert (commit.version, commit.inserted, commit.updated, commit.deleted) == (2, 1, 1, 0)
@@ -116,18 +116,18 @@ def test_differences_are_applied_in_one_commit(store: Store, tmp_path: Path) -> 
     }  # fmt: skip
     table.history.undo()
     assert table.read(["x"])["x"].to_pylist() == [1.0, 2.0, 3.0]
-    apply_comparison(compare(table, other, "k"), table, Kinds(removed=True))
-    assert not compare(table, other, "k", columns=["k", "x"]).num_rows
+    apply_comparison(compare(table, second, "k"), table, Kinds(removed=True))
+    assert not compare(table, second, "k", columns=["k", "x"]).num_rows
 
 
 def test_differences_that_do_not_fit_are_refused_whole(store: Store) -> None:
     table = store.create_table("t", {"k": [1, 2], "n": [1, 2]})
-    other = store.create_table("o", {"k": [1, 2], "n": ["5", "many"]})
-    found = compare(table, other, "k")
+    second = store.create_table("o", {"k": [1, 2], "n": ["5", "many"]})
+    comparison = compare(table, second, "k")
     with pytest.raises(TypeConflict, match="do not fit column 'n'"):
-        apply_comparison(found, table)
+        apply_comparison(comparison, table)
     with pytest.raises(BadData, match="not the earlier side"):
-        apply_comparison(found, other)
+        apply_comparison(comparison, second)
     assert table.version == 1
     fitting = compare(table, store.create_table("p", pa.table({"k": [2], "n": [3]})), "k")
     table.insert([{"k": 9, "n": 9}])

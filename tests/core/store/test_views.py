@@ -43,11 +43,11 @@ def test_a_view_is_saved_read_renamed_and_deleted(store: Store, folder: Path) ->
     assert store.views["late"] == store.views.get("late") == late
     assert "late" in store.views and "lat" not in store.views and store.views.get("lat") is None
     store.views.save("by carrier", store["flights"].group_by("carrier").agg(n=agg.count()))
-    with Store.open(folder, read_only=True) as other:
-        assert list(other.views) == ["by carrier", "late"]
-        assert other.views["late"].read().to_pylist() == [{"carrier": "AA"}]
+    with Store.open(folder, read_only=True) as elsewhere:
+        assert list(elsewhere.views) == ["by carrier", "late"]
+        assert elsewhere.views["late"].read().to_pylist() == [{"carrier": "AA"}]
         with pytest.raises(ReadOnlyStore):
-            other.views.delete("late")
+            elsewhere.views.delete("late")
     store.views.rename("late", "very late")
     store.views.delete("by carrier")
     assert list(store.views) == ["very late"]
@@ -109,8 +109,8 @@ def test_a_view_is_of_the_stores_own_tables(store: Store, tmp_path: Path) -> Non
     (tmp_path / "n.csv").write_text("a\n1\n")
     with pytest.raises(BadData, match="not one of its tables"):
         store.views.save("odd", open_dataset(tmp_path / "n.csv").query())
-    with Store.open(tmp_path / "other") as other:
-        table = other.create_table("flights", [{"carrier": "X"}])
+    with Store.open(tmp_path / "other") as second_store:
+        table = second_store.create_table("flights", [{"carrier": "X"}])
         with pytest.raises(BadData, match="not one of its tables"):
             store.views.save("odd", table.query())
 

@@ -48,13 +48,13 @@ def times(values: pa.Array, count: int) -> pa.Table:
 
 
 @pytest.mark.slow(except_every=9)
-@pytest.mark.parametrize("held", [FEW, MANY], ids=["in the catalog", "in a file"])
+@pytest.mark.parametrize("count", [FEW, MANY], ids=["in the catalog", "in a file"])
 @pytest.mark.parametrize("more", [FEW, MANY], ids=["few more", "many more"])
 @pytest.mark.parametrize("case", WIDER, ids=lambda case: f"{case[0].type} and {case[1].type}")
-def test_a_column_widens_for_what_arrives(tmp_path: Path, case: tuple, held: int, more: int) -> None:
+def test_a_column_widens_for_what_arrives(tmp_path: Path, case: tuple, count: int, more: int) -> None:
     first, then, kind, expected = case
     with Store.open(tmp_path / "s") as store:
-        table = store.create_table("t", times(first, held))
+        table = store.create_table("t", times(first, count))
         table.insert(times(then, more))
     with Store.open(tmp_path / "s") as store:
         table = store["t"]
@@ -63,12 +63,12 @@ def test_a_column_widens_for_what_arrives(tmp_path: Path, case: tuple, held: int
             assert actual.schema.field("x").type == kind
             values = actual.column("x").to_pylist()
             assert expected is None or [values[0], values[-1]] == expected
-            assert len(values) == held + more
+            assert len(values) == count + more
             counted = store.sql("select count(*) as n, count(x) as v from t").to_pylist()[0]
-            assert counted["n"] == held + more
+            assert counted["n"] == count + more
             table.maintenance.flush()
         table.history.undo()
-        assert table.read(columns=["x"]).column("x").to_pylist() == first.to_pylist() * held
+        assert table.read(columns=["x"]).column("x").to_pylist() == first.to_pylist() * count
 
 
 REFUSED = [
@@ -81,18 +81,18 @@ REFUSED = [
 
 
 @pytest.mark.slow(except_every=3)
-@pytest.mark.parametrize("held", [FEW, MANY], ids=["in the catalog", "in a file"])
+@pytest.mark.parametrize("count", [FEW, MANY], ids=["in the catalog", "in a file"])
 @pytest.mark.parametrize("more", [FEW, MANY], ids=["few more", "many more"])
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0].type} and {case[1].type}")
 def test_what_would_change_a_value_is_refused_and_changes_nothing(
-    tmp_path: Path, case: tuple, held: int, more: int
+    tmp_path: Path, case: tuple, count: int, more: int
 ) -> None:
     first, then, said = case
     with Store.open(tmp_path / "s") as store:
-        table = store.create_table("t", times(first, held))
+        table = store.create_table("t", times(first, count))
         with pytest.raises(BadData, match=said):
             table.insert(times(then, more))
-        assert table.read(columns=["x"]).equals(times(first, held))
+        assert table.read(columns=["x"]).equals(times(first, count))
         assert (table.version, list((store.path / "tmp").iterdir())) == (1, [])
 
 

@@ -52,16 +52,16 @@ def test_a_row_inserted_while_many_come_in_leaves_every_row_findable(store: Stor
 
 
 def test_a_dropped_tables_memory_is_never_taken_for_another_table(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
-        one.create_table("people", [{"name": "Ada"}])
-        held = other["people"]
-        assert held.num_rows == 1
-        one.drop_table("people")
-        one.create_table("orders", [{"total": 5}])
-        assert other["orders"].read().to_pylist() == [{"_id": 0, "total": 5}]
+    with Store.open(tmp_path / "s") as first, Store.open(tmp_path / "s") as second:
+        first.create_table("people", [{"name": "Ada"}])
+        people = second["people"]
+        assert people.num_rows == 1
+        first.drop_table("people")
+        first.create_table("orders", [{"total": 5}])
+        assert second["orders"].read().to_pylist() == [{"_id": 0, "total": 5}]
         with pytest.raises(StoreProblem, match="gone"):
-            held.update([{"_id": 0, "name": "Grace"}])
-        assert one["orders"].read().to_pylist() == [{"_id": 0, "total": 5}]
+            people.update([{"_id": 0, "name": "Grace"}])
+        assert first["orders"].read().to_pylist() == [{"_id": 0, "total": 5}]
 
 
 def test_pending_cells_outlive_a_widened_column_and_a_rewrite_elsewhere(store: Store) -> None:
@@ -76,7 +76,7 @@ def test_pending_cells_outlive_a_widened_column_and_a_rewrite_elsewhere(store: S
 
 
 @pytest.mark.parametrize(
-    ("held", "value"),
+    ("kind", "value"),
     [
         (pa.float32(), 0.1),
         (pa.float32(), 1e300),
@@ -87,8 +87,8 @@ def test_pending_cells_outlive_a_widened_column_and_a_rewrite_elsewhere(store: S
         (pa.timestamp("us"), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)),
     ],
 )
-def test_a_value_is_kept_exactly_or_refused(store: Store, held: pa.DataType, value: object) -> None:
-    table = store.create_table("t", pa.table({"x": pa.array([None], held)}))
+def test_a_value_is_kept_exactly_or_refused(store: Store, kind: pa.DataType, value: object) -> None:
+    table = store.create_table("t", pa.table({"x": pa.array([None], kind)}))
     for change in (
         lambda: table.update([{"_id": 0, "x": value}]),
         lambda: table.update_where(None, {"$set": {"x": value}}),
@@ -131,15 +131,15 @@ def test_keys_are_compared_as_what_they_are(store: Store) -> None:
 def test_undo_takes_nothing_back_that_it_has_not_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
-        table = one.create_table("t", [{"x": 1}])
+    with Store.open(tmp_path / "s") as first, Store.open(tmp_path / "s") as second:
+        table = first.create_table("t", [{"x": 1}])
         table.update([{"_id": 0, "x": 2}])
         newest_commits, meddled = Catalog.newest_commits, []
 
         def late(catalog: Catalog, *arguments: Any) -> list[Any]:
             commits = newest_commits(catalog, *arguments)
             if not meddled:
-                meddled.append(other["t"].insert([{"x": 5}]))
+                meddled.append(second["t"].insert([{"x": 5}]))
             return commits
 
         monkeypatch.setattr(Catalog, "newest_commits", late)
@@ -151,11 +151,11 @@ def test_undo_takes_nothing_back_that_it_has_not_seen(
 
 
 def test_ids_may_come_from_a_generator_also_when_the_commit_is_staged_again(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
-        table = one.create_table("t", {"x": list(range(50))})
+    with Store.open(tmp_path / "s") as first, Store.open(tmp_path / "s") as second:
+        table = first.create_table("t", {"x": list(range(50))})
 
         def slowly() -> Iterator[int]:
-            other["t"].insert([{"x": -1}])
+            second["t"].insert([{"x": -1}])
             yield from (1, 2)
 
         assert table.delete(ids=slowly()).deleted == 2
@@ -236,9 +236,9 @@ def test_table_names_that_differ_only_in_case_are_refused(store: Store) -> None:
 
 
 def test_reading_does_not_wait_for_another_programs_write(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
+    with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as elsewhere:
         table = store.create_table("t", [{"x": 1}])
-        with other._catalog.transaction():
+        with elsewhere._catalog.transaction():
             blocked = threading.Thread(target=lambda: table.insert([{"x": 2}]))
             blocked.start()
             assert (table.name, table.num_rows) == ("t", 1)

@@ -125,13 +125,13 @@ def test_a_database_that_somebody_writes_to_is_said_to_be_locked(
 ) -> None:
     monkeypatch.setattr(sqlite_file, "LOCK_SECONDS", 0.05)
     path = export(tmp_path, "sqlite")
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(FileProblem, match="locked"):
             export(tmp_path, "sqlite", table_name="more", add=True)
     finally:
-        other.close()
+        connection.close()
 
 
 @both

@@ -40,14 +40,14 @@ def test_a_table_of_a_store_is_read_by_other_programs(tmp_path: Path) -> None:
     with Store.open(tmp_path / "shop") as store:
         table = store.create_table("orders", ROWS)
         table.update([{"_id": 1, "word": "b"}])
-        done = export(table, tmp_path / "orders.delta")
+        export_ = export(table, tmp_path / "orders.delta")
         expected = table.read(["n", "word"]).to_pylist()
-    assert (done.rows, done.files) == (3, 2)
-    assert pl.read_delta(str(done.path)).select("n", "word").to_dicts() == expected
-    assert DeltaTable(done.path).to_pyarrow_table().select(["n", "word"]).to_pylist() == expected
-    files = DeltaTable(done.path).file_uris()
+    assert (export_.rows, export_.files) == (3, 2)
+    assert pl.read_delta(str(export_.path)).select("n", "word").to_dicts() == expected
+    assert DeltaTable(export_.path).to_pyarrow_table().select(["n", "word"]).to_pylist() == expected
+    files = DeltaTable(export_.path).file_uris()
     assert sorted(duckdb.read_parquet(files).project("n, word").fetchall()) == [(1, "a"), (2, "b"), (3, "c")]
-    assert open_dataset(done.path).read(["n", "word"]).to_pylist() == expected
+    assert open_dataset(export_.path).read(["n", "word"]).to_pylist() == expected
 
 
 def test_every_type_comes_back_as_the_page_says(tmp_path: Path) -> None:
@@ -257,6 +257,6 @@ def test_a_spark_connect_server_reads_it(tmp_path: Path) -> None:
     write(tmp_path / "t", pa.table({"n": [3], "k": ["é"]}), mode="append")
     (tmp_path / "script.py").write_text(IN_SAIL)  # pyspark's client takes `python -c` for a shell of Spark's
     words = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "t")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [{"n": 1, "k": "a b"}, {"n": 2, "k": None}, {"n": 3, "k": "é"}]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == [{"n": 1, "k": "a b"}, {"n": 2, "k": None}, {"n": 3, "k": "é"}]

@@ -48,15 +48,15 @@ def threads() -> set[str]:
 @pytest.mark.slow(after=4)
 @each_format
 def test_rows_are_counted_and_reported(known: Format, tmp_path: Path) -> None:
-    told: list[Progress] = []
-    done = target(tmp_path, known).write(rows(), Job(told.append))
-    files = [path for path in [done.path, *done.path.rglob("*")] if path.is_file()]
+    reports: list[Progress] = []
+    export = target(tmp_path, known).write(rows(), Job(reports.append))
+    files = [path for path in [export.path, *export.path.rglob("*")] if path.is_file()]
     sizes = [path.stat().st_size for path in files]
-    assert (done.rows, done.files, done.bytes) == (3 * STEP, len(sizes), sum(sizes))
+    assert (export.rows, export.files, export.bytes) == (3 * STEP, len(sizes), sum(sizes))
     assert len(files) == (2 if known.id == "delta" else 1)
-    assert list(tmp_path.iterdir()) == [done.path]
-    assert told
-    assert {progress.total for progress in told} == {3 * STEP}
+    assert list(tmp_path.iterdir()) == [export.path]
+    assert reports
+    assert {progress.total for progress in reports} == {3 * STEP}
     assert threads() == set()
 
 
@@ -111,9 +111,9 @@ def test_a_folder_that_is_read_only_is_said(known: Format, tmp_path: Path) -> No
 
 @each_format
 def test_no_rows_are_a_file_or_a_folder_all_the_same(known: Format, tmp_path: Path) -> None:
-    done = target(tmp_path, known).write(Rows(SCHEMA, iter([]), 0, "t"), Job())
-    assert done.rows == 0
-    assert done.path.is_dir() if known.id == "delta" else done.path.is_file()
+    export = target(tmp_path, known).write(Rows(SCHEMA, iter([]), 0, "t"), Job())
+    assert export.rows == 0
+    assert export.path.is_dir() if known.id == "delta" else export.path.is_file()
 
 
 @each_format
@@ -182,5 +182,5 @@ def test_no_export_needs_pandas(tmp_path: Path) -> None:
     odd["category"] = pa.array(["a", None]).dictionary_encode()
     pq.write_table(pa.table(odd), tmp_path / "in.parquet")
     words = [sys.executable, "-c", WITHOUT_PANDAS, str(tmp_path / "in.parquet")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -26,9 +26,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
         yield store.create_table("t", {"n": n, "word": [f"w{i % 7}" if i % 5 else None for i in n]})
 
 
-def stop_at(done: int) -> Job:
+def stop_at(position: int) -> Job:
     def listen(progress: Progress) -> None:
-        if progress.done >= done:
+        if progress.done >= position:
             job.cancel()
 
     job = Job(listen)
@@ -38,9 +38,9 @@ def stop_at(done: int) -> Job:
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
 def test_an_answer_is_written_in_its_order(table: Table, tmp_path: Path, suffix: str) -> None:
     query = table.where("n < 20000").group_by("word").agg(n=agg.count(), most=agg.max("n")).sort("-n", "word")
-    done = export_query(query, tmp_path / f"a{suffix}")
-    assert (done.rows, done.files) == (8, 1)
-    assert done.bytes == (tmp_path / f"a{suffix}").stat().st_size
+    export = export_query(query, tmp_path / f"a{suffix}")
+    assert (export.rows, export.files) == (8, 1)
+    assert export.bytes == (tmp_path / f"a{suffix}").stat().st_size
     actual = open_dataset(tmp_path / f"a{suffix}").query().read()
     assert actual.to_pylist() == query.read().to_pylist()
 
@@ -48,10 +48,10 @@ def test_an_answer_is_written_in_its_order(table: Table, tmp_path: Path, suffix:
 def test_a_view_is_written_as_it_is_shown(table: Table, tmp_path: Path) -> None:
     keys = (SortKey("word", True), SortKey("n", True))
     view = View(table.snapshot(), ScanQuery(where=col("n") >= 5, sort=keys))
-    told: list[Progress] = []
-    done = export_view(view, tmp_path / "shown.parquet", ["word", "n"], job=Job(told.append))
-    assert done.rows == ROWS - 5
-    assert {progress.total for progress in told} == {ROWS - 5}
+    reports: list[Progress] = []
+    export = export_view(view, tmp_path / "shown.parquet", ["word", "n"], job=Job(reports.append))
+    assert export.rows == ROWS - 5
+    assert {progress.total for progress in reports} == {ROWS - 5}
     actual = open_dataset(tmp_path / "shown.parquet").query().read()
     assert actual.column_names == ["word", "n"]
     assert actual["n"].to_pylist() == view.page(0, ROWS, ["n"])["n"].to_pylist()

@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def table(store: Store) -> Any:
-    made = store.create_table(
+    table_ = store.create_table(
         "flights",
         pa.table(
             {
@@ -51,20 +51,20 @@ def table(store: Store) -> Any:
             }
         ),
     )
-    made.update([{"_id": 1, "n": 1_000}])
-    made.delete(ids=[2])
-    return made
+    table_.update([{"_id": 1, "n": 1_000}])
+    table_.delete(ids=[2])
+    return table_
 
 
 def rows(data: Any, sort: str = "n") -> list[dict]:
-    found = data if isinstance(data, pa.Table) else data.read()
-    kept = found.select([name for name in found.column_names if name != "_id"])
-    return sorted(kept.to_pylist(), key=lambda row: row[sort])
+    whole_table = data if isinstance(data, pa.Table) else data.read()
+    without_ids = whole_table.select([name for name in whole_table.column_names if name != "_id"])
+    return sorted(without_ids.to_pylist(), key=lambda row: row[sort])
 
 
 def same(a: list[dict], b: list[dict]) -> bool:
     return [{k: str(v) for k, v in row.items()} for row in a] == [
-        {k: str(row[k]) for k in other} for row, other in zip(b, a, strict=True)
+        {k: str(row[k]) for k in row_expected} for row, row_expected in zip(b, a, strict=True)
     ]
 
 
@@ -73,24 +73,24 @@ def test_a_parquet_file_has_the_rows_types_and_notes_and_imports_again(
 ) -> None:
     table.set_metadata({"source": "here", "pandas": "{}"})
     table.columns.set_metadata("price", {"unit": "EUR"})
-    done = table.export(tmp_path / "out.parquet")
-    assert (done.rows, done.files, done.bytes) == (249, 1, (tmp_path / "out.parquet").stat().st_size)
-    read = pq.ParquetFile(tmp_path / "out.parquet").read()
-    assert same(rows(read), rows(table))
-    assert read.schema.names == ["n", "carrier", "day", "price", "at", "x"]
-    assert read.schema.types == table.schema.types[1:]
-    assert read.schema.metadata == {b"source": b"here"}
-    assert read.schema.field("price").metadata[b"unit"] == b"EUR"
+    result = table.export(tmp_path / "out.parquet")
+    assert (result.rows, result.files, result.bytes) == (249, 1, (tmp_path / "out.parquet").stat().st_size)
+    exported = pq.ParquetFile(tmp_path / "out.parquet").read()
+    assert same(rows(exported), rows(table))
+    assert exported.schema.names == ["n", "carrier", "day", "price", "at", "x"]
+    assert exported.schema.types == table.schema.types[1:]
+    assert exported.schema.metadata == {b"source": b"here"}
+    assert exported.schema.field("price").metadata[b"unit"] == b"EUR"
     assert same(rows(import_file(tmp_path / "out.parquet", store)), rows(table))
 
 
 def test_columns_rows_and_ids_can_be_chosen(table: Any, tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     table.export(out, columns=["day", "n"], where=col("n") < 10, include_ids=True)
-    read = pq.ParquetFile(out).read()
-    assert read.column_names == ["_id", "day", "n"]
-    assert read.column("n").to_pylist() == [0, 3, 4, 5, 6, 7, 8, 9]
-    assert read.column("_id").to_pylist() == read.column("n").to_pylist()
+    exported = pq.ParquetFile(out).read()
+    assert exported.column_names == ["_id", "day", "n"]
+    assert exported.column("n").to_pylist() == [0, 3, 4, 5, 6, 7, 8, 9]
+    assert exported.column("_id").to_pylist() == exported.column("n").to_pylist()
 
 
 def test_the_codec_and_the_row_groups_of_parquet_can_be_chosen(table: Any, tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_an_export_can_be_sorted(table: Any, tmp_path: Path) -> None:
 def test_a_partitioned_folder_opens_again_here_and_elsewhere(
     store: Store, table: Any, tmp_path: Path
 ) -> None:
-    done = table.export(tmp_path / "out", partition_by=["carrier", "day"])
-    assert (done.rows, done.files) == (249, 15)
+    result = table.export(tmp_path / "out", partition_by=["carrier", "day"])
+    assert (result.rows, result.files) == (249, 15)
     assert (tmp_path / "out" / "carrier=U%2FA%3D1" / "day=2013-01-02" / "part-0.parquet").is_file()
     assert (tmp_path / "out" / "carrier=__HIVE_DEFAULT_PARTITION__").is_dir()
     opened = open_dataset(tmp_path / "out")
@@ -161,8 +161,8 @@ def test_partitions_of_numbers_and_truths_and_of_many_values(store: Store, tmp_p
         {"k": pa.array([i % 300 for i in range(3_000)]), "late": [True, False] * 1_500, "n": range(3_000)}
     )
     table = store.create_table("t", data)
-    done = table.export(tmp_path / "out", partition_by=["k"])
-    assert done.files == 300
+    result = table.export(tmp_path / "out", partition_by=["k"])
+    assert result.files == 300
     opened = open_dataset(tmp_path / "out")
     assert opened.schema.field("k").type == pa.int64()
     assert opened.read(where=col("k") == 7, sort=["n"])["n"].to_pylist() == list(range(7, 3_000, 300))
@@ -197,14 +197,14 @@ def test_delimited_text_imports_again(store: Store, table: Any, tmp_path: Path, 
 
 
 def test_json_lines_keep_nested_values_and_import_again(store: Store, tmp_path: Path) -> None:
-    given = [
+    documents = [
         {"n": i, "place": {"lat": i / 2, "tags": ["a", None]}, "x": None if i else 1.5} for i in range(20)
     ]
-    table = store.create_table("t", given)
+    table = store.create_table("t", documents)
     table.export(tmp_path / "out.jsonl")
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == given
-    assert rows(import_file(tmp_path / "out.jsonl", store, "again")) == given
+    assert [json.loads(line) for line in lines] == documents
+    assert rows(import_file(tmp_path / "out.jsonl", store, "again")) == documents
     table.export(tmp_path / "out.csv")
     text = (tmp_path / "out.csv").read_text().splitlines()[1]
     assert '""lat"": 0.0' in text
@@ -215,8 +215,8 @@ def test_json_lines_keep_nested_values_and_import_again(store: Store, tmp_path: 
 
 def test_files_in_place_are_exported_too(table: Any, tmp_path: Path) -> None:
     table.export(tmp_path / "a.parquet")
-    done = export(open_dataset(tmp_path / "a.parquet"), tmp_path / "b.csv", ExportOptions(columns=["n"]))
-    assert done.rows == 249
+    result = export(open_dataset(tmp_path / "a.parquet"), tmp_path / "b.csv", ExportOptions(columns=["n"]))
+    assert result.rows == 249
     assert len((tmp_path / "b.csv").read_text().splitlines()) == 250
 
 
@@ -261,10 +261,10 @@ def test_what_is_there_is_left_alone_unless_it_is_to_be_overwritten(table: Any, 
 class StopsLate(Job):
     """Cancelled once rows are being written."""
 
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+    def report(self, position: int, total: int | None = None, text: str = "") -> None:
         if "rows" in text:
             self.cancel()
-        super().report(done, total, text)
+        super().report(position, total, text)
 
 
 @pytest.mark.parametrize("partition_by", [[], ["carrier"]])
@@ -359,12 +359,12 @@ def test_folders_of_others_among_exported_ones_are_read_as_what_all_of_them_hold
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_dicts_of_varying_keys_are_exported_whole(store: Store, tmp_path: Path, suffix: str) -> None:
     documents = [{"x": 1, "y": "s"}, {"x": "t", "y": "u"}, {"y": "v"}]
-    made = store.create_table("documents", [{"d": document} for document in documents])
-    made.export(tmp_path / f"d.{suffix}")
+    documents_table = store.create_table("documents", [{"d": document} for document in documents])
+    documents_table.export(tmp_path / f"d.{suffix}")
     lines = (tmp_path / f"d.{suffix}").read_text().splitlines()
     texts = [json.loads(line)["d"] for line in lines] if suffix == "jsonl" else lines[1:]
-    told = [json.loads(t.strip('"').replace('""', '"')) if suffix == "csv" else t for t in texts]
-    assert told == documents
+    actual = [json.loads(t.strip('"').replace('""', '"')) if suffix == "csv" else t for t in texts]
+    assert actual == documents
 
 
 def test_a_field_that_others_called_like_the_rest_is_exported_as_it_is(tmp_path: Path) -> None:

@@ -351,11 +351,11 @@ def test_links_rights_and_attributes_stay(tmp_path: Path, trips: Path) -> None:
 
 
 def test_hard_links_are_said(tmp_path: Path, trips: Path) -> None:
-    other = tmp_path / "other.csv"
-    other.hardlink_to(trips)
+    link = tmp_path / "other.csv"
+    link.hardlink_to(trips)
     saved = save_edits(open_dataset(trips), {0: {"id": 7}})
     assert saved.remarks == ("Another hard link of the file leads to its old content",)
-    assert other.read_bytes() == TRIPS
+    assert link.read_bytes() == TRIPS
 
 
 def test_a_full_disk_leaves_the_old_file() -> None:
@@ -411,8 +411,8 @@ save_edits(open_dataset(path), {0: {"id": 7}})
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 @pytest.mark.parametrize(("when", "is_new"), [("written", False), ("safe", False), ("renamed", True)])
 def test_a_killed_writer_leaves_a_whole_file(trips: Path, when: str, is_new: bool) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, when, str(trips)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    result = subprocess.run([sys.executable, "-c", KILLED, when, str(trips)], check=False)
+    assert result.returncode == -signal.SIGKILL
     assert trips.read_bytes() == (TRIPS.replace(b"1,first", b"7,first") if is_new else TRIPS)
 
 

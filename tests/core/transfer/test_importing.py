@@ -111,20 +111,20 @@ def test_a_column_called_as_the_tables_own_is_renamed(store: Store, tmp_path: Pa
 
 
 def test_progress_ends_at_the_whole_and_says_the_rate(store: Store, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    import_file(numbered(tmp_path / "big.csv"), store, None, Job(seen.append))
-    assert seen[-1].fraction == 1.0
-    assert seen[-1].text.startswith(f"{ROWS:,} rows · ")
-    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    reports: list[Progress] = []
+    import_file(numbered(tmp_path / "big.csv"), store, None, Job(reports.append))
+    assert reports[-1].fraction == 1.0
+    assert reports[-1].text.startswith(f"{ROWS:,} rows · ")
+    assert [p.done for p in reports] == sorted(p.done for p in reports)
 
 
 class Impatient(Job):
     """Somebody who cancels when half is done."""
 
-    def report(self, done: int, total: int | None = None, text: str = "") -> None:
-        if total and done * 2 > total:
+    def report(self, position: int, total: int | None = None, text: str = "") -> None:
+        if total and position * 2 > total:
             self.cancel()
-        super().report(done, total, text)
+        super().report(position, total, text)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

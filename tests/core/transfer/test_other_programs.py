@@ -48,18 +48,18 @@ ROWS = pa.table(
     }
 )
 RIGHT = [list(row.values()) for row in ROWS.to_pylist()]
-Read = Callable[[Path], Iterable[Iterable[Any]]]
+ReadCells = Callable[[Path], Iterable[Iterable[Any]]]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of every format."""
-    folder, made = tmp_path_factory.mktemp("exported"), {}
+    folder, paths = tmp_path_factory.mktemp("exported"), {}
     for known in FORMATS:
-        made[known.id] = folder / f"rows{known.suffixes[0]}"
+        paths[known.id] = folder / f"rows{known.suffixes[0]}"
         rows = Rows(ROWS.schema, iter([ROWS]), len(ROWS), "rows")
-        Destination.of(made[known.id], known.id, {}, overwrite=True).write(rows, Job())
-    return made
+        Destination.of(paths[known.id], known.id, {}, overwrite=True).write(rows, Job())
+    return paths
 
 
 def cells(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
@@ -94,19 +94,19 @@ def _as_made(value: Any, name: str) -> Any:
     return value
 
 
-def by_pandas(read: Callable[..., pd.DataFrame], **options: Any) -> Read:
-    return lambda path: read(path, **options).astype(object).itertuples(index=False)
+def by_pandas(read_file: Callable[..., pd.DataFrame], **options: Any) -> ReadCells:
+    return lambda path: read_file(path, **options).astype(object).itertuples(index=False)
 
 
-def by_polars(read: Callable[..., pl.DataFrame], **options: Any) -> Read:
-    return lambda path: read(path, **options).rows()
+def by_polars(read_file: Callable[..., pl.DataFrame], **options: Any) -> ReadCells:
+    return lambda path: read_file(path, **options).rows()
 
 
-def by_duckdb(query: str) -> Read:
+def by_duckdb(query: str) -> ReadCells:
     return lambda path: duckdb.connect().execute(query.format(f"'{path}'")).fetchall()
 
 
-def by_csv(delimiter: str) -> Read:
+def by_csv(delimiter: str) -> ReadCells:
     def read(path: Path) -> list[list[str]]:
         with path.open(encoding="utf-8", newline="") as file:
             return list(csv.reader(file, delimiter=delimiter))[1:]
@@ -135,7 +135,7 @@ def duckdb_file(path: Path) -> list[tuple[Any, ...]]:
 
 
 AS_TEXT: dict[str, Any] = {"code": str}
-READERS: dict[str, tuple[str, Read]] = {
+READERS: dict[str, tuple[str, ReadCells]] = {
     "parquet by pandas": ("parquet", by_pandas(pd.read_parquet, dtype_backend="pyarrow")),
     "parquet by Polars": ("parquet", by_polars(pl.read_parquet)),
     "parquet by DuckDB": ("parquet", by_duckdb("FROM read_parquet({})")),
@@ -171,8 +171,8 @@ READERS: dict[str, tuple[str, Read]] = {
 @pytest.mark.slow(after=10)
 @pytest.mark.parametrize("name", READERS)
 def test_other_programs_read_the_same_values(files: dict[str, Path], name: str) -> None:
-    kind, read = READERS[name]
-    assert cells(read(files[kind])) == RIGHT
+    kind, read_cells = READERS[name]
+    assert cells(read_cells(files[kind])) == RIGHT
 
 
 LONG = bool(os.environ.get("LAMELLA_LONG_RUNS"))
@@ -189,11 +189,11 @@ def test_libreoffice_reads_the_same_values(files: dict[str, Path], tmp_path: Pat
     words = ["soffice", profile, "--headless", "--norestore", *IN_FILTERS.get(kind, [])]
     words += ["--convert-to", TO_CSV, "--outdir", str(tmp_path), str(files[kind])]
     subprocess.run(words, capture_output=True, check=True, timeout=120)
-    found = cells(by_csv(",")(tmp_path / "rows.csv"))
+    actual = cells(by_csv(",")(tmp_path / "rows.csv"))
     right = [list(row) for row in RIGHT]
     if kind == "html":  # it takes every cell of a page for what somebody typed
         places = [ROWS.column_names.index(name) for name in ("words", "code")]
-        found, right = (
-            [[c for n, c in enumerate(row) if n not in places] for row in rows] for rows in (found, right)
+        actual, right = (
+            [[c for n, c in enumerate(row) if n not in places] for row in rows] for rows in (actual, right)
         )
-    assert found == right
+    assert actual == right

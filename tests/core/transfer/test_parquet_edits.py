@@ -53,9 +53,12 @@ def test_a_file_keeps_its_settings(tmp_path: Path) -> None:
         old, new = before.metadata.row_group(group), after.metadata.row_group(group)
         assert (old.num_rows, old.sorting_columns) == (new.num_rows, new.sorting_columns)
         for column in range(4):
-            one, other = old.column(column), new.column(column)
-            assert (one.compression, set(one.encodings)) == (other.compression, set(other.encodings))
-            assert one.has_offset_index == other.has_offset_index
+            old_column, new_column = old.column(column), new.column(column)
+            assert (old_column.compression, set(old_column.encodings)) == (
+                new_column.compression,
+                set(new_column.encodings),
+            )
+            assert old_column.has_offset_index == new_column.has_offset_index
 
 
 SETTINGS: list[dict[str, Any]] = [

@@ -85,7 +85,7 @@ def test_the_last_moment_of_a_day_is_not_midnight(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
+    ("title", "named"),
     [
         ("a/b:c", "a_b_c"),
         ("x" * 40, "x" * 31),
@@ -94,8 +94,8 @@ def test_the_last_moment_of_a_day_is_not_midnight(tmp_path: Path) -> None:
         ("", "my rows"),
     ],
 )
-def test_sheets_are_called_as_excel_allows(tmp_path: Path, asked: str, named: str) -> None:
-    assert list(sheets(export(tmp_path / "a.xlsx", pa.table({"n": [1]}), sheet=asked))) == [named]
+def test_sheets_are_called_as_excel_allows(tmp_path: Path, title: str, named: str) -> None:
+    assert list(sheets(export(tmp_path / "a.xlsx", pa.table({"n": [1]}), sheet=title))) == [named]
 
 
 def test_text_too_long_for_a_cell_is_refused_or_cut(tmp_path: Path) -> None:
