@@ -1,4 +1,4 @@
-"""What holds for every test: a home of its own, no real screen, no thread left running."""
+"""Every test has a home of its own, no real screen, and leaves no thread running."""
 
 from __future__ import annotations
 

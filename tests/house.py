@@ -64,7 +64,7 @@ def single_importers(graph: networkx.DiGraph[str]) -> int:
 
 
 def walks() -> dict[str, int]:
-    """How many files each walk goes through, as its test prints them."""
+    """The number of files in each walk, as its test prints it."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", WALKS]
     where = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
     result = subprocess.run(command, cwd=ROOT, env=where, capture_output=True, text=True, check=True)

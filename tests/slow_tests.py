@@ -19,19 +19,19 @@ LEFT_OUT = pytest.StashKey[int]()
 
 
 class Tier:
-    """What this run of pytest takes in."""
+    """The set of tests that this run of pytest includes."""
 
     slow: ClassVar[bool] = False
 
 
 def examples(full: int) -> int:
-    """How many examples a property test has: what LAMELLA_LONG_RUNS says, else its `rounds`."""
+    """The number of examples of a property test: LAMELLA_LONG_RUNS, or else its `rounds`."""
     long = os.environ.get("LAMELLA_LONG_RUNS")
     return int(long) if long else rounds(full)
 
 
 def rounds(full: int) -> int:
-    """How many rounds a test goes: `full` where slow tests run, and two fifths of them in the suite."""
+    """The number of rounds of a test: `full` where slow tests run, two fifths of them in the suite."""
     return full if Tier.slow else max(1, full * 2 // 5)
 
 

@@ -38,7 +38,7 @@ class Server:
 
     @property
     def processor_seconds(self) -> float:
-        """What it has computed so far."""
+        """The processor time that it has used so far."""
         times = psutil.Process(self._process.pid).cpu_times()
         return times.user + times.system
 
@@ -49,7 +49,7 @@ class Server:
 
 @contextmanager
 def sail(port: int = 0) -> Iterator[Server]:
-    """At any port, or at this one. Skips the test, with the reason, where it is not installed."""
+    """Start Sail at this port, or at any. Skips the test, with the reason, if it is not installed."""
     pytest.importorskip("pysail", reason="Sail is not installed: pip install 'lamella[dev]'")
     environment = {**os.environ, "RUST_LOG": "off"}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Which modules of the program a piece of work goes through, and in which order."""
+"""Records the modules that a piece of work goes through, in order."""
 
 from __future__ import annotations
 

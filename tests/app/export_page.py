@@ -28,7 +28,7 @@ def overview() -> str:
 
 
 def anchor(known: Format) -> str:
-    """As GitHub makes it of a heading."""
+    """The anchor that GitHub gives a heading."""
     return "".join(sign for sign in known.label.lower().replace(" ", "-") if sign.isalnum() or sign == "-")
 
 

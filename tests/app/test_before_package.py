@@ -1,4 +1,5 @@
-"""What a user had before the package was called `lamella` opens, value by value, and can be changed.
+"""Everything that a user had before the package was called `lamella` opens, value by value, and can be
+changed.
 
 `tests/fixtures/make_before_package.py` says what is in the files and how the code of that time made them.
 """
@@ -87,7 +88,7 @@ def expected(before: Path, name: str) -> pa.Table:
 
 
 def same(actual: pa.Table, wanted: pa.Table) -> None:
-    """To the type and the bit: NaN is NaN, and -0.0 is not 0.0."""
+    """Assert equality to the type and the bit: NaN is NaN, and -0.0 is not 0.0."""
     assert actual.schema.equals(wanted.schema)
     assert repr(actual.to_pylist()) == repr(wanted.to_pylist())
 

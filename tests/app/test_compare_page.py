@@ -17,7 +17,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "compare.md").read_text(e
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the examples were run, each of which gives what is written below it."""
+    """The folder in which the examples were run, each of which gives the text written below it."""
     place = tmp_path_factory.mktemp("page")
     names: dict[str, Any] = {}
     count = 0

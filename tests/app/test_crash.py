@@ -1,4 +1,4 @@
-"""What happens when something breaks that should not."""
+"""An unexpected exception is logged and reported, on any thread."""
 
 from __future__ import annotations
 

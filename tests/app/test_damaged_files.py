@@ -1,4 +1,4 @@
-"""What commands say of files whose checksums differ."""
+"""Commands name files whose checksums differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dev.py finds out about a machine, and what it says when something is missing."""
+"""dev.py detects what a machine has and says what is missing."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_names_of_tests_that_may_differ_from_run_to_run_are_refused(request):
 
 @pytest.fixture
 def prepared(dev, monkeypatch) -> ModuleType:
-    """With everything in place."""
+    """A machine that has everything dev.py needs."""
     monkeypatch.setattr(dev, "prepare_system", lambda with_display: None)
     monkeypatch.setattr(dev, "prepare_environment", lambda extras: None)
     return dev

@@ -1,4 +1,4 @@
-"""What the README and the pages in docs say is so."""
+"""The README and the pages in docs are true."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ VALUES = rows_under("| value | text | in Python |")
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """What the first examples make; they are run in a folder of their own."""
+    """The table of the first examples, which are run in a folder of their own."""
     folder = tmp_path_factory.mktemp("page")
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == 3

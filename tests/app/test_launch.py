@@ -39,7 +39,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="a path is a pipe's n
 
 @pytest.fixture
 def runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where sockets go: its path is short, as they must be."""
+    """A folder for sockets: its path is short, as they must be."""
     folder = Path(tempfile.mkdtemp(prefix="lamella-"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     yield folder
@@ -139,7 +139,7 @@ def test_a_launch_does_not_wait_for_a_window_that_hangs(qtbot, runtime_folder, m
 
 
 def assert_handed_over(qtbot, files: list[Path]) -> None:
-    """By a client in this process, which must not block."""
+    """Assert that a client in this process hands files over without blocking."""
     client = connect(qtbot)
     client.write(launch.encode(files))
     qtbot.waitUntil(client.canReadLine)

@@ -1,4 +1,4 @@
-"""What is remembered from one start to the next."""
+"""The program remembers files, layouts and the window's shape from one start to the next."""
 
 from __future__ import annotations
 

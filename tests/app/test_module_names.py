@@ -73,7 +73,7 @@ def files(roots: tuple[str, ...]) -> Iterator[Path]:
 
 
 def in_code(text: str, file: str) -> Iterator[Mention]:
-    """In string constants, so in docstrings, programs for child processes and paths of `monkeypatch`."""
+    """The mentions in strings: docstrings, programs for child processes and paths of `monkeypatch`."""
     if not DOTTED.search(IMPORT.sub("", text)):
         return  # most files name modules only where they import them, and walking a tree takes long
     for node in ast.walk(ast.parse(text)):
@@ -242,7 +242,7 @@ def modules_of(room: str) -> set[str]:
 
 
 def rooms_of_the_map() -> dict[str, list[str]]:
-    """Of each room in "Where things are", the modules and folders that are named there."""
+    """For each room in "Where things are", the modules and folders that are named there."""
     block = (ROOT / "ARCHITECTURE.md").read_text("utf8").partition("## Where things are")[2].split("```")[1]
     lines = re.sub(r"\n +", " ", block).strip().splitlines()
     places = (line.partition(" ") for line in lines)

@@ -1,4 +1,4 @@
-"""What `lamella query` prints."""
+"""`lamella query` prints tables for people, and CSV and JSON for programs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_json_escapes_control_characters_and_gives_them_back(format_name):
 
 
 def in_terminal(*words: str) -> str:
-    """What a terminal gets of a command, both of its streams."""
+    """The text that a command writes to a terminal on both of its streams."""
     ours, theirs = os.openpty()
     environment = os.environ | {"PYTHONIOENCODING": "utf8"}
     with subprocess.Popen(

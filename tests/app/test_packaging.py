@@ -1,4 +1,4 @@
-"""What the bundle and the packages are made of, as far as it shows without building them."""
+"""The bundle and the packages have the parts they need, as far as this shows without building them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are kept."""
+"""Files lie where each system expects them."""
 
 from __future__ import annotations
 

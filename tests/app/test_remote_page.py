@@ -1,4 +1,4 @@
-"""What docs/remote.md says is so."""
+"""docs/remote.md is true."""
 
 from __future__ import annotations
 

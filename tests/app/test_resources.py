@@ -1,4 +1,4 @@
-"""What travels with the program is found, and is what it says."""
+"""Files that travel with the program are found and have the promised content."""
 
 from __future__ import annotations
 

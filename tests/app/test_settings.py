@@ -1,4 +1,4 @@
-"""What a settings file may say, and what happens when it says something else."""
+"""A settings file sets known names to values that fit; anything else is reported and costs only itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests run when, and that no room of code is left to the slow ones."""
+"""Slow tests run when asked for, and no room of code depends on them alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written of windows: once for each, by one program at a time, and there after any end of it."""
+"""Each window's state is written once, by one program at a time, and survives any end of it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
-    """This is said before a run, for one system and for several, and in both reports."""
+    """It is said before a run, for one system and for several, and in both reports."""
     workload = WORKLOADS[name]
     assert shown_check(workload, ()) == workload.check.sentence
     operation = workload.operations[0].id

@@ -98,7 +98,7 @@ def test_a_single_entity_is_enough(workload: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_each_change_leaves_other_entities_behind_than_the_one_before() -> None:
-    """So a system that loses a change is detected."""
+    """A system that loses a change is therefore detected."""
     actual = [right(ENTITY_CHANGES, step, ROWS) for step in ENTITY_CHANGES.steps[2:]]
     assert len(set(actual)) == len(actual)
 

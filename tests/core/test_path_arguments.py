@@ -1,4 +1,4 @@
-"""What is given as a path: addresses and what can be no path are refused, and nothing is made of them."""
+"""Arguments that are no local paths, addresses among them, are refused without creating anything."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_an_order_made_piece_by_piece_is_the_same(keys: list[int]) -> None:
     gaps=st.sampled_from([1, 3, 2**50]),
 )
 def test_ids_come_in_the_order_of_their_keys(keys: list[int], first: int, gaps: int) -> None:
-    """Also where key and id do not fit into one number, and where ids count on."""
+    """This holds even if key and id do not fit into one number, and if ids count on."""
     ids = first + gaps * np.arange(len(keys), dtype=np.int64)
     expected = sorted(range(len(keys)), key=lambda place: (keys[place], place))
     actual = in_key_order(ids, np.array(keys, np.uint64))

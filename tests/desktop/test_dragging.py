@@ -94,7 +94,7 @@ def tab_on_screen(window: MainWindow, number: int) -> QPoint:
 
 
 def mouse(*words: str) -> None:
-    """What xdotool does meanwhile is handled here as it would be of a hand."""
+    """A mouse moved by xdotool, whose events are handled as if a hand moved it."""
     with subprocess.Popen(["xdotool", *words]) as process:
         expect(lambda: process.poll() is not None)
     assert process.returncode == 0

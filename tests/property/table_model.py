@@ -34,7 +34,7 @@ class Content:
         return Content({**self.kinds, name: kind}, rows, {**self.defaults, name: value})
 
     def with_order(self, names: Sequence[str]) -> Content:
-        """Only these columns."""
+        """The table with only these columns, in this order."""
         rows = {i: {name: row[name] for name in names} for i, row in self.rows.items()}
         defaults = {name: value for name, value in self.defaults.items() if name in names}
         return Content({name: self.kinds[name] for name in names}, rows, defaults)

@@ -1,4 +1,4 @@
-"""What a window cuts off: words that have less room than they need, and widgets that stick out of others.
+"""Finds texts with less room than they need, and widgets that stick out of others.
 
 Widgets that shorten their text on purpose end it with "…" themselves, and have all of it in their tooltips.
 """

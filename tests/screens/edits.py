@@ -25,7 +25,7 @@ SHORT_LINES = "city,people\nBonn,335975\nUlm\nKöln,1084831\nAachen\n"
 
 
 def folder(tour: Tour) -> Path:
-    """Where the files of these screens are."""
+    """The folder with the files of these screens."""
     path = Path(tour.window.library.stores[-1].path).parent / "files"
     path.mkdir(exist_ok=True)
     return path
@@ -35,7 +35,7 @@ def folder(tour: Tour) -> Path:
 
 
 def review(tour: Tour) -> DatasetTab:
-    """With two cells edited and a row to be deleted."""
+    """Show the review with two cells edited and a row to be deleted."""
     tab = plain(tour, "planes")
     if not tab.review.on:
         tour.window.commands["review_edits"].trigger()

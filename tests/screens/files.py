@@ -113,7 +113,7 @@ def benchmark(tour: Tour) -> None:
 
 
 def benchmark_running(tour: Tour) -> None:
-    """In the middle of a run, which Stop ends."""
+    """Show a benchmark in the middle of a run, which Stop ends."""
     benchmark_setup(tour)
     panel = tour.window.benchmark
     assert panel is not None

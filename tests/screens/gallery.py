@@ -36,7 +36,7 @@ SCREENS: tuple[Screen, ...] = (
 
 @dataclass(frozen=True)
 class Form:
-    """How the window is looked at."""
+    """A size, scale and set of modes in which the window is photographed."""
 
     name: str
     size: QSize

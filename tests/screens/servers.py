@@ -52,7 +52,7 @@ def rows(number: int) -> pa.Table:
 
 @cache
 def bucket() -> str:
-    """With files in folders; the connection `lab` leads to it."""
+    """A bucket with files in folders, to which the connection `lab` leads."""
     server = s3_server()
     os.environ |= {"EXAMPLE_ACCESS_KEY": server.access_key, "EXAMPLE_SECRET_KEY": server.secret_key}
     name = server.bucket("analytics")

@@ -1,4 +1,4 @@
-"""What screens are brought up with: waiting for quiet, a table with nothing else, dialogs and menus."""
+"""Helpers of screens: waiting for quiet, a table with nothing else, dialogs and menus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.3
 
 
 def nothing(_: Tour) -> None:
-    """Of screens that leave nothing behind but pop-ups, which are closed anyway."""
+    """Clean up after screens that leave only pop-ups, which are closed anyway."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def close_tab(tour: Tour) -> None:
 
 
 def popups(window: QWidget) -> Iterator[QWidget]:
-    """What is open over the window, tooltips apart."""
+    """The windows open over the main window, except tooltips."""
     for widget in QApplication.topLevelWidgets():
         if widget is not window and widget.isVisible() and widget.windowType() != Qt.WindowType.ToolTip:
             yield widget

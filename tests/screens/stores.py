@@ -32,7 +32,7 @@ from tests.screens.stage import (
 
 
 def planes(tour: Tour) -> Table:
-    """With a few commits."""
+    """A table with a few commits."""
     plain(tour)
     table: Table = tour.window.library.stores[-1]["planes"]
     if not table.history.undoable():
@@ -163,7 +163,7 @@ def of_nothing(tour: Tour) -> None:
 
 
 def history(tour: Tour) -> None:
-    """What has changed since the first version, beside the commits."""
+    """Show the changes since the first version, beside the commits."""
     planes(tour)
     tab = plain(tour, "planes")
     tour.window.commands["history"].trigger()

@@ -42,7 +42,7 @@ def start(tour: Tour) -> None:
 
 
 def table(tour: Tour) -> None:
-    """With a filter, a computed column and an order; the profile of the column beside it."""
+    """Show a filter, a computed column and an order, with the profile of the column beside them."""
     tab = plain(tour)
     speed = Compute((("speed", col("distance") / col("air_time")),))
     tab.apply(Line.of([Where(LATE), speed, Sort((SortKey("dep_delay", True),))]))
@@ -113,7 +113,7 @@ def hide_filter_row(tour: Tour) -> None:
 
 
 def group(tour: Tour) -> None:
-    """With the form of its step."""
+    """Show the form of a grouping step."""
     tab = plain(tour)
     hours = Compute((("hours", col("dep_delay") / 60),))
     figures = (

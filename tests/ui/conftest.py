@@ -1,4 +1,4 @@
-"""What every test of the window may need."""
+"""Fixtures for every test of the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a window remembers, for as long as a test runs."""
+"""A memory of the window that lasts as long as a test."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_an_error_in_a_model_is_raised(qtbot: QtBot):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="exceptions are always complete there")
 def test_all_classes_of_the_window_are_covered():
-    """Also if another module than the window's is imported first."""
+    """This holds even if another module than the window's is imported first."""
     for module in pkgutil.walk_packages(lamella.ui.__path__, "lamella.ui."):
         importlib.import_module(module.name)
     classes = set(derived_from(Shiboken.Object))

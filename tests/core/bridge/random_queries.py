@@ -114,7 +114,7 @@ class Queries:
         return self._given(value)
 
     def _given(self, value: Any) -> str:
-        """As a parameter, a literal, or one with an affinity of its own."""
+        """The value as a parameter, a literal, or a literal with an affinity of its own."""
         way = self._random.random()
         if way < 0.4 or (isinstance(value, str) and "\0" in value) or value in (float("inf"), float("-inf")):
             self._values.append(value)

@@ -77,7 +77,7 @@ def _row(randomly: random.Random, i: int, count: int) -> dict[str, Any]:
 
 
 def as_sqlite(value: Any) -> Any:
-    """What the documented table of types makes of a Python value."""
+    """A Python value as the documented table of types stores it in SQLite."""
     match value:
         case bool() | Decimal():
             return float(value) if isinstance(value, Decimal) else int(value)

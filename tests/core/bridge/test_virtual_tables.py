@@ -1,4 +1,4 @@
-"""What a virtual table is: its columns, what of the files it reads, and which version it shows."""
+"""A virtual table has the columns of its files, reads only the parts it needs and shows one version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Lamella answers over a Parquet file, compared with what pyarrow reads of it, in plain Python."""
+"""Lamella's answers over a Parquet file, compared in plain Python with the rows that pyarrow reads."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def refusals(path: Path, scratch: Path) -> list[str]:
 
 
 def _int96_unit(dataset: Dataset, path: Path) -> str | None:
-    """That of the dataset, if pyarrow has nanoseconds in the same place."""
+    """The dataset's unit, if pyarrow has nanoseconds in the same place."""
     with pq.ParquetFile(path) as file:
         leaves = [file.schema.column(i) for i in range(len(file.schema))]
     if not any(leaf.physical_type == "INT96" for leaf in leaves):
@@ -184,7 +184,7 @@ def _pages(dataset: Dataset, reference: Reference) -> Iterator[str]:
 
 
 def _keys(column: pa.ChunkedArray) -> list[Any] | None:
-    """What the values order and compare by, null where they are; None for what cannot be compared."""
+    """The keys by which values are ordered and compared, null for null; None if they cannot be compared."""
     kind = column.type.value_type if is_.is_dictionary(column.type) else column.type
     if kind_of(kind) not in COMPARABLE:
         return None

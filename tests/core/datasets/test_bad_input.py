@@ -275,7 +275,7 @@ except FileProblem as refusal:
 
 @pytest.mark.skipif(os.name == "nt", reason="rights are of another kind there")
 def test_a_file_without_permission(tmp_path: Path) -> None:
-    """In a process of its own, which gives up the rights of root when it has them."""
+    """The test runs in a process of its own, which gives up the rights of root if it has them."""
     path = tmp_path / "secret.csv"
     path.write_text("a,b\n1,2\n")
     path.chmod(0)

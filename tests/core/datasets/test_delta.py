@@ -132,7 +132,7 @@ def test_partition_columns_have_the_type_of_the_log(kind, first_key, second_key,
 
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_columns_have_the_names_of_the_log(mode: str, tmp_path: Path) -> None:
-    """In mode `id` files may call them anything."""
+    """In mode `id`, files may use any names for them."""
     root, stored = tmp_path / "t", "col-1" if mode == "name" else "anything"
     fields = [pa.field(stored, pa.int64(), metadata={"PARQUET:field_id": "1"})]
     rows = pa.table([pa.array([1, 2])], schema=pa.schema(fields))
@@ -370,7 +370,7 @@ def test_a_clone_of_files_on_this_machine_is_read(tmp_path: Path) -> None:
 
 
 def test_a_removed_row_of_a_later_commit_is_gone(tmp_path: Path) -> None:
-    """As Spark deletes: the file again, with a vector, and the removal of the file without one."""
+    """Spark deletes like this: it adds the file again with a vector and removes the file without one."""
     first = add(tmp_path, "a.parquet", numbers(1, 2, 3))
     table(tmp_path, LONG, [first], ["deletionVectors"])
     removal = {"remove": {"path": "a.parquet", "dataChange": True, "deletionTimestamp": 2_000}}

@@ -198,7 +198,7 @@ def test_names_of_columns_that_are_no_text_are_refused(tmp_path: Path, place: st
 
 
 def test_encrypted_columns_are_refused_by_name(tmp_path: Path) -> None:
-    """To ask pyarrow for the metadata of an encrypted column ends the process."""
+    """Asking pyarrow for the metadata of an encrypted column would end the process."""
     path = written(tmp_path / "t.parquet", pa.table({"n": [1]}))
     content = path.read_bytes()
     size = int.from_bytes(content[-8:-4], "little") + footers.SIGNATURE_BYTES

@@ -169,7 +169,7 @@ def test_more_nested_text_than_one_array_holds_is_refused_before_it_is_decoded(
 def test_row_groups_that_are_too_much_together_are_read_one_by_one(
     nested_texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for more than 2 GB, which would take a test too long."""
+    """A low limit stands for 2 GB, which would take a test too long."""
     whole = pq.ParquetFile.read_row_groups
 
     def refusing(file: pq.ParquetFile, row_groups: list[int], **options: Any) -> pa.Table:

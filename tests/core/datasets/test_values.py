@@ -1,4 +1,4 @@
-"""Which text becomes which type, and that no value changes by it."""
+"""Text becomes the type that all values of its column have, and no value changes by it."""
 
 from __future__ import annotations
 

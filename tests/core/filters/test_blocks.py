@@ -1,4 +1,4 @@
-"""What a filter has to do for all rows is not done again for each block of them."""
+"""The work that a filter needs once for all rows is not repeated for each block."""
 
 from __future__ import annotations
 

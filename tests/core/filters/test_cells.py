@@ -1,4 +1,4 @@
-"""What is typed into a cell becomes the column's own type, or is refused with the reason."""
+"""Text typed into a cell becomes the column's own type, or is refused with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page about searching says is so."""
+"""The page about searching is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What search texts mean, and where those that cannot be read are wrong."""
+"""Search texts have one meaning, and errors in them are located."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def found(rows, pattern: TextPattern, names=None, start: int = 0, **more) -> set
 
 
 def by_hand(rows, pattern: TextPattern, names=None) -> set[tuple[int, str]]:
-    """By Python, one text after the other."""
+    """The matches found by plain Python, one text after the other."""
     flags = 0 if pattern.case else re.IGNORECASE
     sought = re.compile(pattern.text if pattern.regex else re.escape(pattern.text), flags)
     test = sought.fullmatch if pattern.whole else sought.search
@@ -51,7 +51,7 @@ def by_hand(rows, pattern: TextPattern, names=None) -> set[tuple[int, str]]:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """With several files, deletions, pending cells and new rows."""
+    """A table with several files, deletions, pending cells and new rows."""
     store = Store.open(tmp_path_factory.mktemp("search") / "store")
     n = 3000
     rows = pa.table(

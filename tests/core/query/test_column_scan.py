@@ -75,7 +75,7 @@ SPECS = [
 
 @pytest.fixture
 def scans(monkeypatch) -> list[str]:
-    """What scans computed, for tests that expect one."""
+    """The figures that scans computed, for tests that expect one."""
     work: list[str] = []
 
     class Counting(column_scan.ColumnScan):

@@ -136,7 +136,7 @@ def test_what_is_asked_for_once_is_not_kept(store: Store) -> None:
 
 
 def test_rows_that_are_joined_or_sorted_are_read_from_files(store: Store) -> None:
-    """Which have statistics, and these save memory."""
+    """Files have statistics, which save memory."""
     table = store.create_table("t", {"n": list(range(1000))})
     table.maintenance.flush()
     alike(lambda: store.sql("select a.n, count(*) c from t a join t b using (n) group by 1 order by 1"))

@@ -1,4 +1,4 @@
-"""What is read of the files for an answer, and what is left alone."""
+"""An explanation says which parts of the files an answer reads and which it skips."""
 
 from __future__ import annotations
 

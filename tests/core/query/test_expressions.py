@@ -1,4 +1,4 @@
-"""What values computed from columns are, and what is refused."""
+"""Columns computed from others have exact values and types; impossible ones are refused."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def unindexed(tmp_path: Path) -> Iterator[Table]:
 
 @dataclass
 class Use:
-    """Which methods gave an answer while it is installed."""
+    """The methods that gave an answer while it is installed."""
 
     methods: set[Method] = field(default_factory=set)
 

@@ -1,4 +1,4 @@
-"""How steps are given: names of any kind, lists of columns, and what is nothing."""
+"""Steps take names of any kind and lists of columns, and refuse anything else."""
 
 from __future__ import annotations
 

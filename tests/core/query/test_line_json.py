@@ -1,4 +1,4 @@
-"""What a line of steps keeps when it is written down: steps that are off, drafts, and joined datasets."""
+"""A saved line of steps keeps steps that are off, drafts, and joined datasets."""
 
 from __future__ import annotations
 

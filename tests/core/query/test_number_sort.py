@@ -47,7 +47,7 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
-    """With nulls, deletions, changed cells and rows that are in no file yet."""
+    """A table with nulls, deletions, changed cells and rows that are in no file yet."""
     missing = np.random.default_rng(4).random(ROWS) < 0.1
     columns = {name: _without(values, missing) for name, values in COLUMNS.items()}
     with Store.open(tmp_path_factory.mktemp("sorted")) as store:

@@ -1,4 +1,4 @@
-"""What a column holds is counted as plain Python counts it, for every type, filtered or not."""
+"""A profile counts like plain Python, for every type, filtered or not."""
 
 from __future__ import annotations
 

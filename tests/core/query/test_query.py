@@ -287,7 +287,7 @@ def test_groups_of_any_key_have_their_subtotals(store, key):
 
 
 def test_what_is_computed_of_groups_is_computed_of_totals_too(store):
-    """Not of subtotals, but of their figures; where another key is needed, the column is left out."""
+    """Totals are computed from the figures of subtotals; a column that needs another key is left out."""
     groups = store["t"].group_by("k", "K").agg(n=agg.count(), top=agg.max("K"))
     query = groups.compute(rate=col("top") / col("n"), name=col("k").upper(), n=col("n") * 10)
     query = query.compute(twice=col("rate") * 2, odd=col("K") + col("n"), top=col("odd")).where(col("n") > 1)

@@ -1,4 +1,4 @@
-"""What a statement read of its tables: the row groups that statistics left, not all rows of a table."""
+"""A statement counts the row groups that statistics left, not all rows of a table."""
 
 from __future__ import annotations
 

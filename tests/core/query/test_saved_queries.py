@@ -74,7 +74,7 @@ def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Stor
 
 
 def variants(document: Json) -> Iterator[Json]:
-    """With each part replaced by each of what does not belong there."""
+    """The document with each part replaced by each value that does not belong there."""
     for path in paths(document):
         for odd in ODD:
             changed = inside = copy.deepcopy(document)

@@ -55,7 +55,7 @@ def few_rows() -> Iterator[None]:
 
 
 def pieces(line: Line, source: object) -> list[LineView]:
-    """What a window shows: the first rows, and each time that more are fetched."""
+    """The pieces that a window shows: the first rows, and each later fetch."""
     answers, job = LineAnswers(), Job()
     views = [answers.view(line, source, job)]
     while not views[-1].fetched.is_whole:

@@ -1,4 +1,4 @@
-"""What is proposed at a place of a statement that is being typed."""
+"""Completion proposes names that fit the place in a statement."""
 
 from __future__ import annotations
 

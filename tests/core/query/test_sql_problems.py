@@ -1,4 +1,4 @@
-"""Where in a statement an error is, and what may have been meant."""
+"""An error in a statement is located, with a suggestion."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_schema_reads_no_rows(flights: Table) -> None:
     ],
 )
 def test_a_statement_that_never_ends_is_a_step_at_once(flights: Table, text: str) -> None:
-    """It is parsed, and its columns are found out; it runs when somebody reads it."""
+    """It is only parsed for its columns, and runs when somebody reads it."""
     assert flights.query().sql(text).schema.names == ["m"]
     assert from_sql(text, {"flights": flights}.__getitem__).schema.names == ["m"]
 

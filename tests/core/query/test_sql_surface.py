@@ -1,4 +1,4 @@
-"""What a statement may say: values for its parameters, versions of tables, every form of a question."""
+"""A statement may use parameters, versions of tables and every form of a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an HDFS address is reached, and why: through libhdfs if Hadoop is installed, otherwise WebHDFS."""
+"""An HDFS address is reached through libhdfs if Hadoop is installed, otherwise through WebHDFS."""
 
 from __future__ import annotations
 

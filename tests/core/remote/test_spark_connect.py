@@ -367,7 +367,7 @@ def test_listing(server: SparkServer, tmp_path: Path) -> None:
 
 
 def test_a_connection_is_tried_by_a_query(spark_address: str) -> None:
-    """That something listens there does not make it a Spark server."""
+    """A server that only listens is not taken for a Spark server."""
     trial = try_connection(Connection("ours", "spark", endpoint=spark_address))
     assert trial.names and trial.names[0] in trial.sentence
     with web_server() as web, pytest.raises(ServerProblem, match="does not answer"):

@@ -185,7 +185,7 @@ def test_names_of_web_files_are_those_that_people_read(web: WebServer):
 
 
 def test_the_proxy_of_the_environment_is_asked(web: WebServer, monkeypatch: pytest.MonkeyPatch):
-    """With the login of its address, and for the hosts that `NO_PROXY` leaves to it."""
+    """Requests carry the login of its address, and skip the hosts in `NO_PROXY`."""
     web.files["http://data.example/rows.csv"] = web.files["/rows.csv"] = b"n\n1\n"
     monkeypatch.setenv("http_proxy", f"ann:hunter2@{web.url[7:]}")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

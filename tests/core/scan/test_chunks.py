@@ -1,4 +1,4 @@
-"""What was decoded is kept within the memory allowed, in all caches together."""
+"""Decoded values stay within the memory allowed, in all caches together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the leaves of a Parquet file's columns are."""
+"""Leaves of a Parquet file's columns are located by their paths."""
 
 from __future__ import annotations
 

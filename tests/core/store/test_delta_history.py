@@ -112,7 +112,7 @@ ACTS: list[Callable[[Table, random.Random], object]] = [
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_are_the_same_in_each_version(store: Store, tmp_path: Path, seed: int) -> None:
-    """With files of three rows, publishing at random moments."""
+    """Files have three rows, and the table is published at random moments."""
     chance, path = random.Random(seed), tmp_path / "t.delta"
     table = store.create_table("t", {"n": list(range(8))})
     for _ in range(40):

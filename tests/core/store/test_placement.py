@@ -1,4 +1,4 @@
-"""Where changes are stored: in the catalog, in change files beside the data files, or in new data files."""
+"""Changes are stored in the catalog, in change files beside the data files, or in new data files."""
 
 from __future__ import annotations
 

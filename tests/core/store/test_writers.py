@@ -1,4 +1,4 @@
-"""What several writers, dropped tables, widened columns and failures must never do to a table."""
+"""Several writers, dropped tables, widened columns and failures never harm a table."""
 
 from __future__ import annotations
 

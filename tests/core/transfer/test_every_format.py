@@ -1,4 +1,4 @@
-"""What holds for exports to any format: whole or not at all, counted, and refused in words."""
+"""Exports to any format are written whole or not at all, counted, and refused with a reason."""
 
 from __future__ import annotations
 

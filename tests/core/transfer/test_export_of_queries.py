@@ -1,4 +1,4 @@
-"""What a query answers, and what a view shows, as files: whole or not at all."""
+"""Answers of queries and rows of views are exported whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported is a plain file, whole or not there, and opens and imports again as the same rows."""
+"""An exported file is plain, whole or absent, and opens and imports as the same rows."""
 
 from __future__ import annotations
 

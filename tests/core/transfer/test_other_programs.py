@@ -1,4 +1,4 @@
-"""What other programs read of each exported file: all of them see the same values.
+"""Other programs read the same values from each exported file.
 
 With LAMELLA_LONG_RUNS, LibreOffice reads more formats.
 """

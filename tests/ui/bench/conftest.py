@@ -36,7 +36,7 @@ def saved_runs(tmp_path: Path) -> SavedRuns:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """For the databases of a benchmark."""
+    """A folder for the databases of a benchmark."""
     path = tmp_path / "disk"
     path.mkdir()
     return path

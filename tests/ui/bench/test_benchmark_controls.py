@@ -1,4 +1,4 @@
-"""What can be chosen for a benchmark, what cannot and why, and what it will take."""
+"""A benchmark's controls offer what can run, give reasons for the rest, and estimate the time."""
 
 from __future__ import annotations
 

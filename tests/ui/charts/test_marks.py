@@ -1,4 +1,4 @@
-"""How the figures of a chart are painted."""
+"""Figures of a chart are painted as marks."""
 
 from __future__ import annotations
 

@@ -413,7 +413,7 @@ def test_a_table_without_duplicates_is_said_to_be_one(
 def test_what_comes_after_is_not_cut_where_columns_are_many(
     qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
-    """It is scrolled to; where there is room it takes what is left."""
+    """The dialog scrolls, and uses all the room there is."""
     flights.columns.add("a rather long name of a column", "string", "a rather long text in every row")
     flights.columns.add("text", "string", "this is not a number at all")
     dialog = settled(qtbot, open_dialog(flights, "cast", column="text"))

@@ -22,7 +22,7 @@ LEFT, RIGHT = QPoint(100, 200), QPoint(500, 200)
 
 
 class Drag:
-    """What the window system tells a window while files are dragged across it."""
+    """The events that the window system sends while files are dragged across a window."""
 
     def __init__(self, window: QMainWindow, urls: list[QUrl]) -> None:
         self._handle = window.windowHandle()

@@ -137,7 +137,7 @@ def test_what_comes_during_a_search_is_searched_too(full_sidebar, qtbot) -> None
 
 
 def test_a_table_says_how_many_rows_it_has(sidebar) -> None:
-    """Also when stores are listed again, and at the cost of its name where there is little room."""
+    """This holds when stores are listed again; where there is little room, the name is cut instead."""
     sidebar.show_rows({("/data/sample", "flights"): 336_776})
     sidebar.show_stores([StoreEntry(Path("/data/sample"), "sample", ("airlines", "flights"))])
     airlines, flights = (

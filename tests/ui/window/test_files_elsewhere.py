@@ -64,7 +64,7 @@ def test_stop_is_heard_while_a_server_is_silent(
 def test_a_delta_table_elsewhere_is_shown_at_any_version(
     qtbot: QtBot, window: MainWindow, settled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """And a last commit that was not written to its end is told, with the version to open."""
+    """An incomplete last commit is reported, with the version to open."""
     server = s3_server()
     monkeypatch.setenv("TEST_ACCESS_KEY", server.access_key)
     monkeypatch.setenv("TEST_SECRET_KEY", server.secret_key)

@@ -196,7 +196,7 @@ def test_points_of_rounded_figures_stand_below_each_other(figures: DatasetTab) -
 
 
 def test_a_rounded_figure_says_all_its_digits(figures: DatasetTab, window: MainWindow, qtbot: QtBot) -> None:
-    """This is so in its tool tip and on the clipboard."""
+    """The tool tip and the clipboard have all of them."""
     grid, (mean, *_) = figures.grid, values(figures, "mean")
     place = grid.grid_model.names.index("mean")
     assert repr(mean) == grid._tip(0, place, 400) and len(repr(mean)) > 10

@@ -355,7 +355,7 @@ class Monkey:
         return f"{names} {rows_written.num_rows}"
 
     def wait(self) -> str:
-        """For what was asked for so far, as far as it is there at once."""
+        """Wait for the work requested so far, if it ends soon."""
         for _ in range(self.random.randint(1, 30)):
             QTest.qWait(1)
         return ""

@@ -42,7 +42,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 @pytest.fixture
 def bucket(s3: S3Server) -> str:
-    """With a folder of two months and a file beside it, and a connection that names it."""
+    """A bucket with a folder of two months, a file beside it, and a connection that names it."""
     name = s3.bucket(f"window-{os.getpid()}-{next(_numbers)}")
     for key, rows in (("trips/01.parquet", 10), ("trips/02.parquet", 20), ("cities.parquet", 5)):
         s3.put(name, key, parquet_bytes(rows))

@@ -275,7 +275,7 @@ def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None,
 ) -> None:  # fmt: skip
-    """As of rows that are here, whether the answer was fetched whole or not."""
+    """Cards behave as over local rows, whether the answer was fetched whole or not."""
     window.opening.open_key((f"{spark_address}/parquet:{path}",))
     tab = settled()
     tab.grid.cards.set_shown(True)
