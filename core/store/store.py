@@ -385,7 +385,9 @@ class Store:
                 del self._open[table_id]
 
     def _read_only(self) -> ReadOnlyStore:
-        return ReadOnlyStore(f"{self.path}: the store is open read-only", fix="Open it for writing")
+        return ReadOnlyStore(
+            f"{self.path}: the store is open read-only", fix="Open it for writing, or change a copy of it"
+        )
 
     def _remove_files(self) -> None:
         self._vacuum.remove()

@@ -102,7 +102,7 @@ class Standing:
         if split_steps(tab.line.active)[0]:
             return None
         if tab.table is not None:
-            return TableTarget(tab.table)
+            return None if tab.table.store.read_only else TableTarget(tab.table)
         if tab.content is None or tab.content.edit_problem is not None or not tab.content.complete:
             return None
         return FileTarget(tab.dataset)
@@ -118,6 +118,9 @@ class Standing:
         tab = self._tab
         if self._version is not None:
             return f"Version {self._version} is read-only: go back to the newest to edit, or restore this one"
+        if tab.table is not None and tab.table.store.read_only:
+            name = tab.table.store.name
+            return f"The store {name} cannot be written: make a table of these rows in another one"
         filling = tab.content is not None and not tab.content.complete
         return STILL_READING if tab.table is None and filling else COMPUTED
 
@@ -127,7 +130,7 @@ class Standing:
         if tab.statement:
             return "Result"
         if tab.table is not None:
-            return f"Table in {tab.table.store.name}"
+            return f"Table in {tab.table.store.name}{', read-only' if tab.table.store.read_only else ''}"
         if self._version is not None:
             return f"Version {self._version}, read-only"
         if isinstance(tab.dataset, Remote):

@@ -47,7 +47,8 @@ def situation(
     )
     if tab is None:
         return around
-    content = tab.content
+    content, read_only = tab.content, tab.table is not None and tab.table.store.read_only
+    undo, redo = ("", "") if content is None or read_only else (content.undo, content.redo)
     rows_shown = not (tab.charting.is_shown or tab.profiling.is_shown or tab.comparing.is_shown)
     return Situation(
         dataset=True,
@@ -61,7 +62,7 @@ def situation(
         compared=tab.comparing.is_shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
         filtered=any(isinstance(step, Where) for step in tab.line.active),
-        editable=tab.editable is not None,
+        editable=tab.editable is not None and not read_only,
         steps=bool(tab.line.steps),
         back=tab.visits.can_go_back or origin is not None,
         forward=tab.visits.can_go_forward,
@@ -76,9 +77,9 @@ def situation(
         nested=tab.grid.is_nested,
         struct=_is_struct(tab),
         pinned_columns=tab.grid.pinning.count > 0,
-        undo="the last unsaved edit" if tab.review.undoable else content.undo if content else "",
+        undo="the last unsaved edit" if tab.review.undoable else undo,
         staged=tab.review.unsaved,
-        redo="the last edit that was undone" if tab.review.can_redo else content.redo if content else "",
+        redo="the last edit that was undone" if tab.review.can_redo else redo,
         closed_tabs=around.closed_tabs,
         tab=True,
         busy=busy,

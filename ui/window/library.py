@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
+from lamella.core.errors import DamagedFile, LamellaError, ReadOnlyStore, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.spark_connect import is_server_address
@@ -50,6 +50,14 @@ def _entry_of(store: Store) -> StoreEntry:
     tables = tuple(store.tables)
     views = {table: tuple(sorted(store.views.of(table))) for table in tables} if store.views else {}
     return StoreEntry(store.path, store.name, tables, views)
+
+
+def open_store(path: Path) -> Store:
+    """Open a store, or read-only where nothing can be written. Blocks."""
+    try:
+        return Store.open(path)
+    except ReadOnlyStore:
+        return Store.open(path, read_only=True)
 
 
 MOST_COUNTED = 200
@@ -143,7 +151,7 @@ class Library(QObject):
             path = path.parent
         if is_store(path):
             self._tasks.read(
-                lambda job: Store.open(path),
+                lambda job: open_store(path),
                 self.add_store,
                 self.failed.emit,
                 discard=Store.close,
@@ -218,7 +226,7 @@ class Library(QObject):
                 then()
             else:
                 self._tasks.read(
-                    lambda job: Store.open(path), opened, failed, discard=Store.close, owner=self, quiet=True
+                    lambda job: open_store(path), opened, failed, discard=Store.close, owner=self, quiet=True
                 )
 
         def opened(store: Store) -> None:

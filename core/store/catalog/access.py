@@ -261,7 +261,10 @@ class CatalogAccess:
     @contextmanager
     def _locked(self, seconds: float) -> Iterator[None]:
         if self.read_only:
-            raise ReadOnlyStore(f"{self.path.parent}: the store is open read-only", fix="Open it for writing")
+            raise ReadOnlyStore(
+                f"{self.path.parent}: the store is open read-only",
+                fix="Open it for writing, or change a copy of it",
+            )
         if not self._writing.acquire(timeout=seconds):
             raise self._busy()
         try:

@@ -25,7 +25,7 @@ from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDia
 from lamella.ui.stores.store_page import StorePage
 from lamella.ui.stores.upkeep_dialogs import CompactDialog, ExpireDialog, VacuumDialog, VerifyDialog
 from lamella.ui.window.dataset_tab import DatasetTab
-from tests.mounts import filled, small_disk
+from tests.mounts import filled, seen_read_only, small_disk
 from tests.ui.fake_memory import FakeMemory
 
 LEFT = Qt.MouseButton.LeftButton
@@ -226,6 +226,28 @@ def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
             each.reject()
         assert not (disk / "back").exists() and len(window.library.stores) == 1
     assert not store.maintenance.verify().problems
+
+
+def test_a_store_that_cannot_be_written_is_opened_read_only_and_says_so(
+    qtbot: QtBot, window: MainWindow, settled: Callable[[], DatasetTab], tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "shop") as made:
+        made.create_table("orders", {"n": [1, 2]}).insert([{"n": 3}])
+    with seen_read_only(tmp_path / "shop") as place:
+        window.open_paths([place])
+        qtbot.waitUntil(lambda: any(store.path == place for store in window.library.stores))
+        window.opening.open_key((str(place), "orders"))
+        tab = settled()
+        assert tab.view is not None and tab.view.num_rows == 3
+        assert tab.standing.text == f"Table in {place.name}, read-only"
+        for command in ("undo", "change", "delete_rows"):
+            assert not window.commands[command].isEnabled(), command
+        tab.grid.setFocus()
+        tab.grid.go_to(0, tab.grid.first_place())
+        qtbot.keyClicks(tab.grid, "5")
+        assert "cannot be written: make a table of these rows" in tab.messages.label.text()
+        window.store_actions.close(next(store for store in window.library.stores if store.path == place))
+        qtbot.waitUntil(lambda: not window.tasks.running)
 
 
 def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
