@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
@@ -35,8 +35,8 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
 from lamella.ui.dialogs.reading_columns import FirstRows
-from lamella.ui.dialogs.work_dialog import WorkDialog
-from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.dialogs.work_dialog import PreviewDialog
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import FieldForm
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
@@ -67,7 +67,7 @@ class ExportRows:
     settled: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ExportDialog(WorkDialog):
+class ExportDialog(PreviewDialog):
     """`exported` carries what was written. Not modal; closing it stops a running export. `source` is the file
     that the rows are read from, which no export may replace."""
 
@@ -83,15 +83,12 @@ class ExportDialog(WorkDialog):
         parent: QWidget | None = None,
         source: Path | None = None,
     ) -> None:
-        super().__init__(tasks, parent)
+        super().__init__(tasks, PAUSE_MS, parent)
         self._name, self._rows, self._choices = name, list(rows), choices
         self._source = source
         self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
         self._samples: dict[int, pa.Table] = {}
-        self._reading: Handle | None = None
         self._done: Export | None = None
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
-        self._pause.timeout.connect(self._read_preview)
         self.setWindowTitle("Export")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
@@ -215,11 +212,6 @@ class ExportDialog(WorkDialog):
         if is_address(text):
             return path_or_address(text)
         return self._folder / Path(text).expanduser() if text else self._folder
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the preview matches the choices, and nothing is being written."""
-        return not (self._pause.isActive() or self._reading or self.is_working)
 
     def choose_format(self, format_id: str) -> None:
         self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))
@@ -423,14 +415,6 @@ class ExportDialog(WorkDialog):
     def show_in_folder(self) -> None:
         if self._done is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._done.path.parent)))
-
-    def _stop_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-
-    def done(self, result: int) -> None:
-        self._stop_reading()
-        super().done(result)
 
 
 def _is_taken(error: Exception) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, QTimer
 from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QWidget
 
 from lamella.core.jobs import Job, Progress
@@ -107,6 +107,35 @@ class WorkDialog(QDialog):
     def _stopped(self) -> None:
         """The work was stopped without a result."""
         raise NotImplementedError
+
+
+class PreviewDialog(WorkDialog):
+    """A dialog of work whose result is previewed: `_read_preview` runs when choices have not changed for a
+    while, and keeps what it reads as `_reading`, until the preview is shown."""
+
+    def __init__(self, tasks: Tasks, pause_ms: int, parent: QWidget | None = None) -> None:
+        super().__init__(tasks, parent)
+        self._reading: Handle | None = None
+        self._pause = QTimer(self, singleShot=True, interval=pause_ms)
+        self._pause.timeout.connect(self._read_preview)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the preview matches the choices, and nothing is being written."""
+        return not (self._pause.isActive() or self._reading or self.is_working)
+
+    def done(self, result: int) -> None:
+        self._stop_reading()
+        super().done(result)
+
+    def _read_preview(self) -> None:
+        raise NotImplementedError
+
+    def _stop_reading(self) -> None:
+        self._pause.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
 
 def fit_into_window(dialog: QDialog, size: QSize) -> None:

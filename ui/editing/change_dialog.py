@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -31,10 +31,9 @@ from lamella.core.store.effects import SAMPLE_ROWS, Effect
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
+from lamella.ui.dialogs.work_dialog import PreviewDialog, fit_into_window
 from lamella.ui.editing.change_forms import ActForm, UpdateForm, form_label, forms
 from lamella.ui.editing.change_preview import PreviewTable, button_text, effect_text, refusal
-from lamella.ui.tasks import Handle
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Tasks
@@ -69,7 +68,7 @@ class Shown:
     tables: Sequence[str] = ()
 
 
-class ChangeDialog(WorkDialog):
+class ChangeDialog(PreviewDialog):
     """Offers the selected rows, those that meet the filter, and all rows; the first of these is chosen.
 
     `committed` carries the commit and closes the dialog. Cancelling while it runs changes nothing.
@@ -86,13 +85,10 @@ class ChangeDialog(WorkDialog):
         context: Shown = Shown(),
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(tasks, parent)
+        super().__init__(tasks, PAUSE_MS, parent)
         self._table, self._name, self._snapshot = table, name, snapshot
-        self._reading: Handle | None = None
         self._effect: tuple[Act, Effect] | None = None
         self._ids: dict[int, list[int]] = {}
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
-        self._pause.timeout.connect(self._read_first)
         types = {c.name: c.type for c in snapshot.columns if c.name != ID}
         first = context.column or next(iter(types), "")
         self._forms = forms(table, types, first, context.columns, context.tables, tasks)
@@ -117,17 +113,8 @@ class ChangeDialog(WorkDialog):
             self.form.lines[0].field.set_text(text)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the preview matches the choices, and nothing is being written."""
-        return not (self._pause.isActive() or self._reading or self.is_working)
-
-    @property
     def kind(self) -> Kind:
         return KINDS[self.kind_box.currentIndex()]
-
-    def done(self, result: int) -> None:
-        self._stop_reading()
-        super().done(result)
 
     # ------------------------------------------------------------------ looks
 
@@ -240,7 +227,7 @@ class ChangeDialog(WorkDialog):
         self._say("Counting…")
         self._pause.start()
 
-    def _read_first(self) -> None:
+    def _read_preview(self) -> None:
         act = self.form.act() if self.form is not None else None
         if act is None:
             return
@@ -290,12 +277,6 @@ class ChangeDialog(WorkDialog):
 
     def _show_rows(self, act: Act, effect: Effect) -> None:
         self.preview.show_preview(effect.preview, plain_after=self.kind.id == "rename")
-
-    def _stop_reading(self) -> None:
-        self._pause.stop()
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
 
     # ----------------------------------------------------------------- commit
 
