@@ -76,7 +76,7 @@ class ItemPainter(QStyledItemDelegate):
         option.state &= ~QStyle.StateFlag.State_Open
         rows = self.rows_beside(option, index)
         if rows:
-            room = option.rect.width() - option.decorationSize.width() - self._width(rows) - 3 * theme.S
+            room = option.rect.width() - option.decorationSize.width() - self._width(rows) - 4 * theme.S
             option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -98,7 +98,7 @@ class ItemPainter(QStyledItemDelegate):
         letters = LEAST_LETTERS * option.fontMetrics.averageCharWidth()
         name = min(letters, option.fontMetrics.horizontalAdvance(str(index.data())))
         icon = theme.current().icon_size().width()
-        return rows if icon + name + self._width(rows) + 3 * theme.S <= option.rect.width() else ""
+        return rows if icon + name + self._width(rows) + 4 * theme.S <= option.rect.width() else ""
 
     @staticmethod
     def _width(rows: str) -> int:

@@ -242,7 +242,13 @@ def _set_column(part: exp.Expr) -> str:
 
 def _name(target: exp.Expr) -> str:
     table = target.this if isinstance(target, exp.Schema) else target
-    if not isinstance(table, exp.Table) or table.db:
+    if isinstance(table, exp.Table) and table.db:
+        raise BadSql(
+            f"a change cannot name the store of its table: '{table.sql('duckdb')}'",
+            "It changes the chosen store",
+            f"Choose {table.db} as the store, and write {exp.to_identifier(table.name).sql('duckdb')}",
+        )
+    if not isinstance(table, exp.Table):
         raise BadSql(f"{target.sql('duckdb')} is not a table here", fix="Name a table of the store")
     return table.name
 

@@ -93,6 +93,7 @@ REFUSED: list[tuple[str, type[LamellaError], str]] = [
     ("update t set m = 1", UnknownColumn, "no column 'm'"),
     ("update t set _id = 1", BadSql, "_id cannot be set"),
     ("update t set n = 1, N = 2", BadSql, "named twice"),
+    ("update s.t set n = 1", BadSql, "Choose s as the store, and write t"),
     ("update t set n = 1 returning n", BadSql, "RETURNING"),
     ("update t set n = nn + 1", BadSql, "nn"),
     ("update tt set n = 1", UnknownTable, "Did you mean 't'"),
