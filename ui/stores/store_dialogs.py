@@ -87,6 +87,13 @@ class StoreDialog(WorkDialog):
         self.about.setVisible(bool(text))
         self._fit()
 
+    def offer(self, verb: str) -> None:
+        """Let the work be begun, once it is known what it will do. The keyboard was on the button beside."""
+        self.accept_button.setText(verb)
+        self.accept_button.setEnabled(True)
+        if self.focusWidget() in (None, self.cancel_button):
+            self.accept_button.setFocus()
+
     def offer_nothing(self, text: str) -> None:
         """Say why there is nothing to do; the dialog can only be closed."""
         self._lock(True)

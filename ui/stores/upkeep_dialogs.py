@@ -80,8 +80,7 @@ class CompactDialog(StoreDialog):
             lines.append(f"• {names}{more}: rows and changes move from the catalog to a file")
         self.say("\n".join(["Small files are merged, and pending changes are written to files.", *lines]))
         count = len(self._plans)
-        self.accept_button.setText(f"Compact {quantity(count, 'table')}")
-        self.accept_button.setEnabled(True)
+        self.offer(f"Compact {quantity(count, 'table')}")
 
     def work(self) -> Callable[[Job], Upkeep]:
         store, names, vacuum = self._store, [plan.table for plan in self._plans], self.vacuum.isChecked()
@@ -125,8 +124,7 @@ class VacuumDialog(StoreDialog):
         files = f"{quantity(plan.files, 'file')} that no version uses"
         catalog = f", and {size_text(plan.catalog_bytes)} of the catalog" if plan.catalog_bytes else ""
         self.say(f"Removes {files}{catalog}: {size_text(size)}. No row and no version changes.{waits}")
-        self.accept_button.setText(f"Free {size_text(size)}")
-        self.accept_button.setEnabled(True)
+        self.offer(f"Free {size_text(size)}")
 
     def work(self) -> Callable[[Job], Upkeep]:
         return lambda job: Upkeep(vacuum=self._store.maintenance.vacuum())
@@ -188,8 +186,7 @@ class ExpireDialog(StoreDialog):
             f"{files}.{named} This cannot be undone. Changes before version {plan.oldest:,} can no longer be"
             " undone either. The current rows do not change."
         )
-        self.accept_button.setText(f"Expire {versions}")
-        self.accept_button.setEnabled(True)
+        self.offer(f"Expire {versions}")
 
     def work(self) -> Callable[[Job], Upkeep]:
         store, name, keep, vacuum = self._store, self._table, self.keep.value(), self.vacuum.isChecked()
