@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
@@ -26,7 +26,7 @@ from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
-from lamella.ui.widgets.sidebar import Entry, Sidebar
+from lamella.ui.widgets.sidebar import Entry, Sidebar, SidebarSplitter
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import ask_change, handlers, try_out
@@ -90,7 +90,7 @@ class MainWindow(QMainWindow):
         self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
         self.help = Help(tasks, self)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self._splitter = SidebarSplitter(self)
         self.sidebar = Sidebar(self._splitter)  # given another parent later, Qt would style all of it again
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
@@ -440,7 +440,8 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         splitter = self._splitter
         splitter.setStretchFactor(1, 1)
-        splitter.setSizes([SIDEBAR_WIDTH, FIRST_SIZE.width() - SIDEBAR_WIDTH])
+        width = theme.current().px(SIDEBAR_WIDTH)
+        splitter.setSizes([width, FIRST_SIZE.width() - width])
         splitter.setCollapsible(1, False)
         splitter.setHandleWidth(1)
         self.setCentralWidget(splitter)

@@ -8,6 +8,7 @@ nothing: the style sheet covers them. `variant(widget, "…")` chooses one of th
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -22,6 +23,7 @@ from PySide6.QtGui import (
     QFont,
     QFontDatabase,
     QFontMetrics,
+    QFontMetricsF,
     QGuiApplication,
     QIcon,
     QPainter,
@@ -186,7 +188,7 @@ class Theme(QObject):
         pixels = {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
         radio = (self.px(14) + 2) // 2  # half its size with the border: any more would draw a square
         # style sheets turn a minimum into that of the widget, so that layouts ignore its larger size hint
-        line = self.line_height()
+        line = math.ceil(QFontMetricsF(self.font()).height())
         least = {"button_line": max(16, line), "field_line": max(18, line + 2)}
         lines = {name: f"{height}px" for name, height in least.items()}
         return points | pixels | lines | {"radio": f"{radio}px"}

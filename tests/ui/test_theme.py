@@ -14,11 +14,13 @@ from PySide6.QtWidgets import (
     QDialog,
     QInputDialog,
     QLineEdit,
+    QMenu,
     QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
     QSpinBox,
+    QStyle,
     QToolBar,
     QVBoxLayout,
 )
@@ -233,3 +235,14 @@ def test_buttons_and_fields_keep_the_height_of_their_text_in_the_smallest_dialog
     dialog.show()
     dialog.resize(dialog.minimumSizeHint())
     assert all(widget.height() >= widget.sizeHint().height() for widget in widgets)
+
+
+def test_icons_of_menus_grow_with_the_text(look, qtbot) -> None:
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    menu.ensurePolished()
+    sizes = []
+    for scale in (1.0, 1.5):
+        look.set_text_scale(scale)
+        sizes.append(menu.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize, None, menu))
+    assert sizes == [16, 24]

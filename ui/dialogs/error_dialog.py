@@ -20,6 +20,10 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.ui import theme
 
+WIDTH, LARGE_ICON = 480, 32
+PADDING = 11
+"""What a field has to the left of its text."""
+
 BUG_WHAT = "Something unexpected went wrong"
 BUG_FIX = "Your data is unchanged. You can continue working; copy the details if you want to report it."
 
@@ -34,7 +38,6 @@ class ErrorDialog(QDialog):
         self.details = details(error)
         what, why, fix = sentences(error)
         self._icon = QLabel(self)
-        self._icon.setPixmap(theme.current().icon("warning", "danger").pixmap(32, 32))
         texts = QVBoxLayout()
         texts.setSpacing(theme.S)
         for text, look in ((what, "title"), (why, ""), (fix, "muted")):
@@ -48,7 +51,6 @@ class ErrorDialog(QDialog):
         top.addLayout(texts, 1)
         self._box = QPlainTextEdit(self.details, self)
         self._box.setReadOnly(True)
-        self._box.setFont(theme.current().mono_font("caption"))
         self._box.setAccessibleName("Details")
         self._box.hide()
         layout = QVBoxLayout(self)
@@ -57,8 +59,9 @@ class ErrorDialog(QDialog):
         layout.addLayout(top)
         layout.addWidget(self._box)
         layout.addLayout(self._buttons())
-        self.setMinimumWidth(480)
         self.setAccessibleName(what)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
 
     def _label(self, text: str, look: str) -> QLabel:
         label = QLabel(visible(text), self)
@@ -73,9 +76,10 @@ class ErrorDialog(QDialog):
         field = QLineEdit(visible(path), self)
         field.setReadOnly(True)
         field.setCursorPosition(0)
+        field.setToolTip(field.text())
         field.setAccessibleName("File")
         theme.variant(field, "flat")
-        field.setTextMargins(-theme.S, 0, 0, 0)
+        field.setTextMargins(-PADDING, 0, 0, 0)
         return field
 
     def _buttons(self) -> QHBoxLayout:
@@ -94,6 +98,12 @@ class ErrorDialog(QDialog):
         row.addWidget(copy)
         row.addWidget(close)
         return row
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        self._icon.setPixmap(look.icon("warning", "danger").pixmap(look.icon_size(LARGE_ICON)))
+        self._box.setFont(look.mono_font("caption"))
+        self.setMinimumWidth(look.px(WIDTH))
 
     def _toggle(self) -> None:
         self._box.setVisible(self._box.isHidden())

@@ -32,7 +32,7 @@ from lamella.ui import theme
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import FieldRow, NumberBox, Reason
+from lamella.ui.widgets.controls import FieldRow, NumberBox, Reason, fill_height
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -240,8 +240,9 @@ class AssignmentLine(FieldRow):
         self.what.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
         self.reason = Reason()
+        fill_height(self.column, self.what)
         line = QHBoxLayout()
-        line.setSpacing(theme.XS)
+        line.setSpacing(theme.S)
         line.addWidget(self.column)
         line.addWidget(self.what)
         line.addWidget(self.field, 1)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
-from lamella.core.phrases import quantity
+from lamella.core.phrases import quantity, sentence_case
 from lamella.ui import theme
 from lamella.ui.editing.pasted_block import Paste
 
@@ -70,7 +70,7 @@ class PasteDialog(QDialog):
             self.rows = QCheckBox(f"Add {quantity(questions.new_rows, 'new row')} at the end")
             self.rows.setChecked(True)
             layout.addWidget(self.rows)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.paste = buttons.addButton("Paste", QDialogButtonBox.ButtonRole.AcceptRole)
         theme.variant(self.paste, "primary")
         self.paste.setEnabled(not self._required)
@@ -112,18 +112,21 @@ def problem_table(paste: Paste) -> QTableWidget:
     problems = paste.problems[:MOST_LISTED]
     table = QTableWidget(len(problems), 4)
     table.setAccessibleName("Cells that cannot be read")
-    table.setHorizontalHeaderLabels(["Row", "Column", "Text", "Reason"])
+    table.setHorizontalHeaderLabels(["Row", "Column", "Text", "Why"])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setTabKeyNavigation(False)
     table.verticalHeader().hide()
     for place, problem in enumerate(problems):
         text = visible(problem.text[:LONGEST_TEXT])
-        for column, said in enumerate((f"{problem.row + 1:,}", problem.name, text, problem.reason)):
+        for column, said in enumerate(
+            (f"{problem.row + 1:,}", problem.name, text, sentence_case(problem.reason))
+        ):
             table.setItem(place, column, QTableWidgetItem(said))
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     table.horizontalHeader().setDefaultAlignment(left)
     table.setMinimumHeight(LEAST_LINES * theme.current().line_height())
     table.resizeColumnsToContents()
     table.horizontalHeader().setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
+    table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     return table

@@ -113,7 +113,7 @@ class ReviewDialog(QDialog):
         rows += [(str(i + first), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
         headers = ("Row" if in_file else ID, "Column", "Before", "After")
         self.table = _table(headers, rows, "Edits before and after")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         label = "Save to the file" if in_file else "Save as one commit"
         save = buttons.addButton(label, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
@@ -145,9 +145,10 @@ class ConflictDialog(QDialog):
             item.setFlags(checkable if can else Qt.ItemFlag.NoItemFlags)
             if can:
                 item.setCheckState(Qt.CheckState.Unchecked)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         save = buttons.addButton("Save with these choices", QDialogButtonBox.ButtonRole.AcceptRole)
         theme.variant(save, "primary")
+        save.setDefault(True)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self.accepted.connect(lambda: self.chosen.emit(self._theirs()))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -47,6 +48,9 @@ MOVES = (
 
 SWITCHES = ("Compare with a column or a value", "Second: a column or a value")
 
+
+COUNTING, LONG_COUNT = "counting…", "9,999,999"
+"""Room for these beside every row keeps the fields of all rows aligned."""
 
 OFFER = "offer an index"
 """Takes the place of the operator for words if the column has no index."""
@@ -119,7 +123,7 @@ class ConditionRow(QWidget):
             self._tell()
 
     def show_count(self, count: int | None, counting: bool) -> None:
-        self._count.setText("counting…" if counting else "" if count is None else f"{count:,}")
+        self._count.setText(COUNTING if counting else "" if count is None else f"{count:,}")
         self._count.setToolTip("" if count is None else f"{count:,} rows meet this condition alone")
 
     def show_nans(self, count: int) -> None:
@@ -172,17 +176,19 @@ class ConditionRow(QWidget):
         self._values.finished.connect(self._take_quick)
         self._values.switched.connect(self._switch_value)
         self._values.choice_requested.connect(lambda: self.move_requested.emit("choose"))
-        self._set_widths()
-        theme.current().changed.connect(self._set_widths)
         self._case = self._case_button()
         self._count, self._reason = QLabel(), QLabel()
+        self._count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         theme.variant(self._count, "muted")
         self._count.setAccessibleName("Rows that meet this condition")
         self._reason.setWordWrap(True)
         self._reason.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._set_widths()
+        theme.current().changed.connect(self._set_widths)
 
     def _set_widths(self) -> None:
-        line = theme.current().line_height()
+        line, metrics = theme.current().line_height(), QFontMetrics(theme.current().font())
+        self._count.setMinimumWidth(max(map(metrics.horizontalAdvance, (COUNTING, LONG_COUNT))))
         for box, widest in ((self._column, COLUMN_WIDTH), (self._operator, OPERATOR_WIDTH)):
             box.setMinimumWidth(NARROWEST * line)
             box.setMaximumWidth(widest * line)

@@ -333,7 +333,7 @@ def _middle(rect: QRect, height: int) -> int:
     return rect.top() + (rect.height() - height) // 2
 
 
-OUT_OF_PLACE = "≠"
+OUT_OF_PLACE, DELETED = "≠", "−"
 
 
 class RowHeader(QHeaderView):
@@ -346,6 +346,7 @@ class RowHeader(QHeaderView):
         super().__init__(Qt.Orientation.Vertical, parent)
         self.grid_model = model
         self.marked: Container[int] = ()  # rows that no longer belong where they are
+        self.deleted: Container[int] = ()  # rows that unsaved edits delete
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
         self.setAccessibleName("Row numbers")
@@ -391,6 +392,8 @@ class RowHeader(QHeaderView):
 
     def sign_of(self, row: int) -> tuple[str, str] | None:
         """The sign shown instead of a row's number, and its colour; None to show the number."""
+        if row in self.deleted:
+            return DELETED, "danger"
         return (OUT_OF_PLACE, "warning") if row in self.marked else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

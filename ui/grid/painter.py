@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHeaderView
 from lamella.ui import theme
 from lamella.ui.formats.formats import FormattedTexts
 from lamella.ui.formats.shading import COLORS, Shading
+from lamella.ui.grid.header import RowHeader
 from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
@@ -117,6 +118,7 @@ class PaintedGrid(Protocol):
     pinning: Pinning
     marks: dict[tuple[int, int], Mark]
     row_marks: Mapping[int, str]
+    row_header: RowHeader
     row_height: int
     hits: HitPainter | None
 
@@ -471,7 +473,9 @@ class CellPainter:
         for row in rows if self._grid.row_marks else ():
             if row in self._grid.row_marks:
                 top, height = self._grid.row_top(row), self._grid.row_height
-                painter.fillRect(area.left(), top, right - area.left(), height, self.inks.out_of_place)
+                is_deleted = row in self._grid.row_header.deleted
+                ink = self.inks.danger_soft if is_deleted else self.inks.out_of_place
+                painter.fillRect(area.left(), top, right - area.left(), height, ink)
 
     def _paint_selection(self, painter: QPainter, rows: range, pinned: bool) -> None:
         selection = self._grid.selection

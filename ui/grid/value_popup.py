@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
+    QTreeWidgetItemIterator,
     QVBoxLayout,
     QWidget,
 )
@@ -140,6 +141,7 @@ class ValueTree(QTreeWidget):
         self.header().setStretchLastSection(True)
         self.itemExpanded.connect(self._fill)
         self.itemActivated.connect(self._activate)
+        theme.current().changed.connect(self._recolor)
         first = self._item(root)
         self.addTopLevelItem(first)
         first.setExpanded(True)
@@ -157,15 +159,27 @@ class ValueTree(QTreeWidget):
         text = visible(short_text(node.value))
         item = QTreeWidgetItem([visible(node.name.replace("\n", BREAK)) or "(no name)", text])
         item.setData(FIELD, ROLE, node)
-        item.setForeground(FIELD, look.color("muted"))
         item.setFont(VALUE, look.tabular_font())
-        if node.is_null or node.is_nested:
-            item.setForeground(VALUE, look.color("faint"))
+        self._color(item)
         item.setToolTip(FIELD, f"{visible(node.name)}: {node.value.type}")
         item.setToolTip(VALUE, text)
         if node.num_children:
             item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
         return item
+
+    def _color(self, item: QTreeWidgetItem) -> None:
+        look, node = theme.current(), item.data(FIELD, ROLE)
+        item.setForeground(FIELD, look.color("muted"))
+        if not isinstance(node, Node):
+            item.setForeground(VALUE, look.color("accent"))
+        elif node.is_null or node.is_nested:
+            item.setForeground(VALUE, look.color("faint"))
+
+    def _recolor(self) -> None:
+        items = QTreeWidgetItemIterator(self)
+        while (item := items.value()) is not None:
+            self._color(item)
+            items += 1
 
     def _fill(self, item: QTreeWidgetItem) -> None:
         if item.childCount() == 0:
@@ -178,7 +192,7 @@ class ValueTree(QTreeWidget):
         if left > 0:
             more = QTreeWidgetItem([CUT, f"{left:,} more"])
             more.setData(FIELD, ROLE, first + AT_ONCE)
-            more.setForeground(VALUE, theme.current().color("accent"))
+            self._color(more)
             item.addChild(more)
 
     def _activate(self, item: QTreeWidgetItem) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import pyarrow as pa
 from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
@@ -152,10 +152,10 @@ class GridView(WindowScrolling):
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
 
-    def mark_rows(self, reasons: Mapping[int, str]) -> None:
-        """Mark rows that no longer belong where they are; the tooltip gives the reason."""
+    def mark_rows(self, reasons: Mapping[int, str], deleted: Container[int] = ()) -> None:
+        """Mark rows that no longer belong where they are, `deleted` as such; the tooltip gives the reason."""
         self.row_marks = reasons
-        self.row_header.marked = reasons
+        self.row_header.marked, self.row_header.deleted = reasons, deleted
         self.row_header.viewport().update()
         self.viewport().update()
 

@@ -49,8 +49,8 @@ from lamella.ui.widgets.controls import ICON_GAP, IconButton
 from lamella.ui.widgets.popover import Popover
 
 ICON = 14
-LEAST_WIDTH, MOST_WIDTH = 96, 420
-"""The width of a chip. The longest ones shrink first, and then the line scrolls."""
+LEAST_WIDTH = 96
+"""The width of a chip if there is no room. The longest ones shrink first, and then the line scrolls."""
 
 ARROW = 16
 """The width of an arrow between two chips."""
@@ -118,7 +118,7 @@ class StepChip(QAbstractButton):
         words, height = metrics.horizontalAdvance(self.state.text), metrics.height() + 12
         beside = min(words, look.px(WORDS_BESIDE_BUTTONS)) + theme.XS + 2 * height  # both buttons are square
         width = theme.S + look.px(ICON) + theme.S + max(words + theme.M, beside)
-        return QSize(min(MOST_WIDTH, width), height)
+        return QSize(width, height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, state = theme.current(), self.state
@@ -373,12 +373,12 @@ class ChipStrip(QWidget):
 
 def _cap(widths: Sequence[int], room: int) -> int:
     """The maximum width with which all fit, but at least `LEAST_WIDTH`."""
-    cap, by_width = MOST_WIDTH, sorted(widths)
+    by_width = sorted(widths)
     for place, width in enumerate(by_width):
         share = (room - sum(by_width[:place])) // (len(by_width) - place)
         if width > share:
             return max(LEAST_WIDTH, share)
-    return cap
+    return max(widths, default=0)
 
 
 class StepsBar(QFrame):

@@ -46,7 +46,14 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, NumberBox, Reason
+from lamella.ui.widgets.controls import (
+    FieldRow,
+    FieldRows,
+    FlowLayout,
+    NumberBox,
+    Reason,
+    fill_height,
+)
 
 MOST = 2**31 - 1
 UNWRITTEN = "…"
@@ -237,7 +244,10 @@ class ColumnList(QWidget):
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setCheckState(Qt.CheckState.Checked if name in first else Qt.CheckState.Unchecked)
         rows = min(max(len(names), LEAST_LISTED), MOST_LISTED)
-        self.list.setFixedHeight(rows * max(1, self.list.sizeHintForRow(0)) + theme.S)
+        line = max(1, self.list.sizeHintForRow(0))
+        self.list.setSizeAdjustPolicy(QListWidget.SizeAdjustPolicy.AdjustToContents)
+        self.list.setMinimumHeight(LEAST_LISTED * line + theme.S)
+        self.list.setMaximumHeight(rows * line + theme.S)
         layout = column(self)
         layout.addLayout(line_of(self.find, self.all, self.none, stretch=False))
         layout.addWidget(self.list)
@@ -291,6 +301,7 @@ class ComputeRow(FieldRow):
         self.name = QLineEdit(name, placeholderText="name", accessibleName="Name of the column")
         self.expression = QLineEdit(text, placeholderText="expression", accessibleName="Expression")
         self.name.setFixedWidth(10 * theme.current().line_height())
+        fill_height(self.name, self.expression)
         self.expression.setFont(theme.current().mono_font())
         self.setLayout(line_of(self.name, word("="), self.expression, self.remove, stretch=False))
         self.layout().setContentsMargins(0, 0, 0, 0)

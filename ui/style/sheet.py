@@ -148,7 +148,7 @@ QWidget { color: $text; font-size: $body_pt; }
 QMainWindow, QDialog, QMessageBox { background: $window; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border_strong; padding: 4px 8px; }
 
-QToolBar, QTabBar, QTreeView, QListView, QPushButton { icon-size: $px16; }
+QToolBar, QTabBar, QTreeView, QListView, QPushButton, QMenu { icon-size: $px16; }
 QLabel { background: transparent; }
 QLabel[variant="display"] { font-size: $display_pt; font-weight: 600; }
 QLabel[variant="verdict"] { font-size: $body_pt; font-weight: 600; }
@@ -270,8 +270,8 @@ QCalendarWidget QAbstractItemView:disabled { color: $faint; }
 QLabel[variant="reason"] {
     background: $danger_soft; color: $danger; border: 1px solid $danger; border-radius: 4px; padding: 2px 6px;
 }
-QComboBox { padding-right: 24px; combobox-popup: 0; }
-QComboBox:editable { padding-right: 0; }
+QComboBox { padding-left: 10px; padding-right: 0; combobox-popup: 0; }
+QComboBox:editable { padding-left: 8px; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBoxPrivateContainer { border: none; background: transparent; }

@@ -51,12 +51,16 @@ class IconButton(QToolButton):
         self.setIcon(theme.current().icon(self._icon_name))
 
 
+TEXT_MARGIN = 9
+"""The left margin with which numbers begin where the texts of other fields do."""
+
+
 class NumberBox(QSpinBox):
     """Keeps the number away from the border: Qt ignores the padding of spin boxes in style sheets."""
 
     def __init__(self, *args: Any, **properties: Any) -> None:
         super().__init__(*args, **properties)
-        self.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
+        self.lineEdit().setTextMargins(TEXT_MARGIN, 0, 0, 0)
 
 
 class DecimalBox(QDoubleSpinBox):
@@ -64,7 +68,7 @@ class DecimalBox(QDoubleSpinBox):
 
     def __init__(self, *args: Any, **properties: Any) -> None:
         super().__init__(*args, **properties)
-        self.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
+        self.lineEdit().setTextMargins(TEXT_MARGIN, 0, 0, 0)
 
 
 class ElidedLabel(QLabel):
@@ -97,6 +101,12 @@ class ElidedLabel(QLabel):
 
 
 CONTROL_HEIGHT = 28
+
+
+def fill_height(*fields: QWidget) -> None:
+    """Make fields as high as the highest beside them: those in the mono font are higher than others."""
+    for field in fields:
+        field.setSizePolicy(field.sizePolicy().horizontalPolicy(), QSizePolicy.Policy.Minimum)
 
 
 class FieldForm(QFormLayout):

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QKeyEvent, Q
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
+    QSplitter,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -148,6 +149,22 @@ class Tree(QTreeWidget):
         if item is not None:
             point = self.visualItemRect(item).center() if by_key else event.pos()
             self.menu_requested.emit(item, self.viewport().mapToGlobal(point))
+
+
+class SidebarSplitter(QSplitter):
+    """Has the sidebar at its left, which becomes wider and narrower with the text."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._text_scale = theme.current().text_scale
+        theme.current().changed.connect(self._rescale)
+
+    def _rescale(self) -> None:
+        before, self._text_scale = self._text_scale, theme.current().text_scale
+        if before != self._text_scale:
+            width, rest = self.sizes()
+            wanted = round(width * self._text_scale / before)
+            self.setSizes([wanted, width + rest - wanted])
 
 
 class Sidebar(QWidget):

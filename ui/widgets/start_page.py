@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -32,7 +33,6 @@ from lamella.ui.widgets.controls import ElidedLabel
 WIDEST = 800
 MOST_RECENT = 5
 LARGE_ICON = 32
-HEAD_HEIGHT = 28
 GONE = "no longer there"
 TRIES = (
     ("late", "filter", "Find the late flights", "Filter 336,776 rows, and see how the columns follow."),
@@ -134,15 +134,18 @@ class StartPage(QScrollArea):
         around.addWidget(inside, 100)
         around.addStretch(1)
         self._icon = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
-        middle, columns = QVBoxLayout(inside), QHBoxLayout()
+        middle, columns = QVBoxLayout(inside), QGridLayout()
         middle.setSpacing(theme.XL)
         middle.addStretch(1)
         middle.addWidget(self._drop_area(choices))
         middle.addLayout(columns)
         middle.addStretch(3)
-        columns.setSpacing(theme.XL)
-        columns.addLayout(self._recent_column(), 1)
-        columns.addLayout(self._tries_column(sample), 1)
+        columns.setHorizontalSpacing(theme.XL)
+        columns.setVerticalSpacing(theme.S)
+        for place, (head, rows) in enumerate((self._recent_column(), self._tries_column(sample))):
+            columns.addLayout(head, 0, place)
+            columns.addLayout(rows, 1, place, Qt.AlignmentFlag.AlignTop)
+            columns.setColumnStretch(place, 1)
         self.setWidget(page)
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -207,23 +210,23 @@ class StartPage(QScrollArea):
         layout.addLayout(buttons)
         return area
 
-    def _recent_column(self) -> QVBoxLayout:
+    def _recent_column(self) -> tuple[QHBoxLayout, QVBoxLayout]:
         self._recent = QVBoxLayout()
         self._recent.setSpacing(0)
         self._none = QLabel("Files that you open are listed here.", wordWrap=True)
         theme.variant(self._none, "muted")
         self._none.setContentsMargins(theme.S, 0, 0, 0)
         self._recent.addWidget(self._none)
-        return _column(_head("Recent"), self._recent)
+        return _head("Recent"), self._recent
 
-    def _tries_column(self, sample: QAction) -> QVBoxLayout:
+    def _tries_column(self, sample: QAction) -> tuple[QHBoxLayout, QVBoxLayout]:
         rows = QVBoxLayout()
         rows.setSpacing(0)
         for key, icon, title, text in TRIES:
             row = self.tries[key] = RowButton(icon, title, text, accent=True)
             row.clicked.connect(lambda _=False, key=key: self.try_chosen.emit(key))
             rows.addWidget(row)
-        return _column(_head("Try with the sample", _button(sample)), rows)
+        return _head("Try with the sample", _button(sample)), rows
 
     def _restyle(self) -> None:
         look = theme.current()
@@ -239,24 +242,13 @@ def _button(action: QAction, variant: str = "") -> QPushButton:
 
 
 def _head(title: str, button: QPushButton | None = None) -> QHBoxLayout:
-    """The heading of a column, as high with a button as without."""
     label, line = QLabel(title), QHBoxLayout()
     theme.variant(label, "heading")
     label.setContentsMargins(theme.S, 0, 0, 0)
     line.addWidget(label, 1)
     if button is not None:
         line.addWidget(button)
-    line.addStrut(theme.current().px(HEAD_HEIGHT))
     return line
-
-
-def _column(head: QHBoxLayout, rows: QVBoxLayout) -> QVBoxLayout:
-    column = QVBoxLayout()
-    column.setSpacing(theme.S)
-    column.addLayout(head)
-    column.addLayout(rows)
-    column.addStretch(1)
-    return column
 
 
 def _figures(paths: Sequence[Path], job: Job) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from lamella.core.jobs import Progress
 from lamella.ui import theme
@@ -26,6 +26,7 @@ class StatusBar(QStatusBar):
         self.standing.setContentsMargins(0, 0, theme.S, 0)
         theme.variant(self.standing, "muted")
         self.text = ElidedLabel()
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # as its neighbours
         theme.variant(self.text, "muted")
         self.figures = QLabel(self)
         self.figures.setMinimumWidth(1)  # its text must not make the window wider

@@ -439,7 +439,7 @@ class DatasetTab(QWidget):
         if self.content is None:
             return
         go, out_of_place = self.review.deleted_rows, self.content.out_of_place
-        self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {})
+        self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {}, go)
 
     def reads(self, path: Path) -> bool:
         """Whether the rows that are shown come from this file."""

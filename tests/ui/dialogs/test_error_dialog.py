@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
 from lamella.core.errors import BadData, FileProblem
+from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 
 DEEP = "/a/" + "very_long_folder_name/" * 20 + "Budget.xlsx"
@@ -44,3 +45,17 @@ def test_a_headline_reads_as_a_sentence(problem, headline) -> None:
 
 def test_the_headline_of_another_error_is_what_happened() -> None:
     assert BadData("flights: no such row", "it was deleted").headline == "flights: no such row"
+
+
+def test_it_follows_the_theme(dialog) -> None:
+    look = theme.current()
+    dark = look.icon("warning", "danger").pixmap(look.icon_size(32)).toImage()
+    look.set_mode("light" if look.dark else "dark")
+    now = look.icon("warning", "danger").pixmap(look.icon_size(32)).toImage()
+    icon = next(label for label in dialog.findChildren(QLabel) if not label.pixmap().isNull())
+    look.set_text_scale(1.5)
+    width = dialog.minimumWidth()
+    look.set_text_scale(1.0)
+    assert icon.pixmap().toImage() == now != dark
+    look.set_mode("system")
+    assert width == 720

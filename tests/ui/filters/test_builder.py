@@ -230,3 +230,14 @@ def test_operators_that_take_no_column_offer_none(builder) -> None:
     assert [action.toolTip() for action in value_of(builder).actions()] == [
         "Choose from the values, with counts (Down)"
     ]
+
+
+def test_fields_of_rows_are_aligned_whatever_their_counts_are(builder: FilterBuilder) -> None:
+    for name in ("dep_delay", "carrier", "year"):
+        column_of(builder).setText(name)
+    rows = builder.findChildren(ConditionRow)
+    for row, count in zip(rows, (7, 1_234_567, None), strict=True):
+        row.show_count(count, counting=count is None)
+        row.layout().activate()
+    assert len({row.values.x() for row in rows}) == 1
+    assert len({row.findChild(QComboBox).geometry().right() for row in rows}) == 1

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.arrow.nested_values import Place
+from lamella.ui import theme
 from lamella.ui.grid.value_popup import AT_ONCE, Node, ValuePopup, ValueTree, is_expandable, short_text
 
 STOP = {"name": "JFK", "gates": [{"no": 1, "open": True}, {"no": 2, "open": None}], "geo": {"lat": 1.5}}
@@ -182,3 +183,13 @@ def test_a_struct_of_very_many_fields_and_one_nested_very_deep(popup) -> None:
 def test_names_and_texts_that_would_break_the_line(popup) -> None:
     tree = popup({"a\nb": "x\ty", "": 1}).tree
     assert all("\n" not in name for name in names(tree)) and names(tree)[1] == "(no name)"
+
+
+def test_its_colours_follow_the_theme(popup) -> None:
+    tree, look = popup({"lat": 50.7, "lon": None}).tree, theme.current()
+    look.set_mode("light" if look.dark else "dark")
+    colors = look.color("muted"), look.color("faint")
+    root = tree.topLevelItem(0)
+    shown = root.child(0).foreground(0).color(), root.child(1).foreground(1).color()
+    look.set_mode("system")
+    assert shown == colors

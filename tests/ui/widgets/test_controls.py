@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella.ui import theme
@@ -125,3 +125,19 @@ def test_a_label_is_cut_where_it_has_no_room_and_whole_again_where_it_has(qtbot)
     assert label.text().endswith("…") and label.toolTip() == label.accessibleName()
     label.resize(600, 20)
     assert label.text() == "Mean of dep_delay by hour and carrier" and not label.toolTip()
+
+
+def test_texts_of_fields_below_each_other_begin_at_one_place(qtbot) -> None:
+    def first_ink(field: QWidget) -> int:
+        """The column of pixels in which the text begins."""
+        qtbot.addWidget(field)
+        field.resize(120, field.sizeHint().height())
+        field.show()
+        image, middle = field.grab().toImage(), range(8, field.height() - 8)
+        background = image.pixelColor(5, field.height() // 2)
+        return next(x for x in range(5, 60) if any(image.pixelColor(x, y) != background for y in middle))
+
+    box, editable, number = QComboBox(), QComboBox(editable=True), NumberBox(value=1, prefix="H")
+    for one in (box, editable):
+        one.addItem("H1")
+    assert len({first_ink(field) for field in (QLineEdit("H1", readOnly=False), box, editable, number)}) == 1

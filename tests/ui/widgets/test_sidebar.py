@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem, QToolButton, QTreeWidgetItem
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QStyleOptionViewItem,
+    QToolButton,
+    QTreeWidgetItem,
+    QWidget,
+)
 
 from lamella.core.remote.paths import path_or_address
 from lamella.ui import theme
-from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
+from lamella.ui.widgets.sidebar import Sidebar, SidebarSplitter, StoreEntry
 
 
 @pytest.fixture
@@ -195,3 +202,18 @@ def test_a_table_of_a_server_is_listed_as_a_table_by_its_own_name(sidebar) -> No
     sidebar.show_recent(paths[:1])
     assert [entry.text for entry in sidebar.entries("file")] == ["trips", "b.parquet"]
     assert [entry.tip for entry in sidebar.entries("recent")] == ["sc://host:15002/main.sales.trips"]
+
+
+def test_it_becomes_wider_with_the_text(qtbot) -> None:
+    around = QWidget()
+    qtbot.addWidget(around)
+    around.resize(1200, 300)
+    splitter = SidebarSplitter(around)
+    Sidebar(splitter), QWidget(splitter)
+    splitter.resize(1200, 300)
+    around.show()
+    splitter.setSizes([200, 1000])
+    theme.current().set_text_scale(1.5)
+    wide = splitter.sizes()[0]
+    theme.current().set_text_scale(1.0)
+    assert wide == 300 and splitter.sizes()[0] == 200

@@ -77,3 +77,11 @@ def test_nothing_is_cut_in_a_small_window(page, tmp_path, qtbot, scale) -> None:
             assert row.rect().contains(label.geometry()) and label.height() >= needs
             assert label.wordWrap() or label.width() >= label.sizeHint().width()
     assert any("…" in label.text() for label in page.recent[0].findChildren(QLabel))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_the_headings_of_both_columns_stand_on_one_line(page, scale) -> None:
+    theme.current().set_text_scale(scale)
+    page.widget().layout().activate()
+    heads = [label for label in page.findChildren(QLabel) if label.property("variant") == "heading"]
+    assert len(heads) == 2 and len({head.geometry().center().y() for head in heads}) == 1

@@ -78,3 +78,12 @@ def test_a_long_text_leaves_room_for_the_figures(qtbot, status) -> None:
     status.show_figures("Ln 12, Col 34")
     qtbot.waitUntil(lambda: status.figures.width() >= status.figures.sizeHint().width())
     assert status.text.text().endswith("…") and "what each" in status.text.toolTip()
+
+
+def test_its_texts_stand_on_one_line(qtbot, status) -> None:
+    status.resize(800, 33)
+    status.show_standing("Table in sample")
+    status.show_text("336,776 rows")
+    qtbot.waitUntil(lambda: status.text.width() > 100)
+    assert status.standing.geometry().center().y() == status.text.geometry().center().y()
+    assert status.standing.height() == status.text.height()

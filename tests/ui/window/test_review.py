@@ -56,6 +56,7 @@ def test_edits_are_marked_and_counted_and_saved_as_one_commit(
     window.commands["delete_rows"].trigger()
     wait_for_edits(tab, 6)
     assert list(tab.grid.row_marks) == [10] and "deleted" in tab.grid.row_marks[10]
+    assert tab.grid.row_header.sign_of(10) == ("−", "danger")
     assert table.version == 1 and mark(tab, 4, "delay") == "778" and mark(tab, 7, "note") is None
     assert tab.review.strip.label.text() == "Review edits: 5 cells changed, 1 row deleted, not saved yet"
     assert tab.review.strip.save.text() == "Save 6"
