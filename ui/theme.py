@@ -42,7 +42,7 @@ SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE
 RADIUS = 6
 ICON_SIDE = 16
-GROWING = (5, 6, 8, 12, 14, 16)  # pixels of the style sheet that grow with the text
+GROWING = (8, 12, 14, 16)  # pixels of the style sheet that grow with the text
 TEXT_SCALES = (0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 FALLBACK_FAMILIES = ["Inter", "Segoe UI", "Cantarell", "Ubuntu", "Noto Sans", "DejaVu Sans"]
 
@@ -186,12 +186,16 @@ class Theme(QObject):
         base = self._base_points()
         points = {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
         pixels = {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
-        radio = (self.px(14) + 2) // 2  # half its size with the border: any more would draw a square
+        side = (
+            self.px(14) + 2
+        )  # of a radio button with its border; a radius of more than half would draw a square
+        ring = round(side * 5 / 16)
+        radio = {"radio": side // 2, "radio_ring": ring, "radio_dot": side - 2 * ring}
         # style sheets turn a minimum into that of the widget, so that layouts ignore its larger size hint
         line = math.ceil(QFontMetricsF(self.font()).height())
         least = {"button_line": max(16, line), "field_line": max(18, line + 2)}
         lines = {name: f"{height}px" for name, height in least.items()}
-        return points | pixels | lines | {"radio": f"{radio}px"}
+        return points | pixels | lines | {name: f"{length}px" for name, length in radio.items()}
 
     def _pictures(self) -> dict[str, str]:
         folder = Path(self._folder.path())

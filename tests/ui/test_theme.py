@@ -191,6 +191,12 @@ def test_a_radio_button_is_round_at_every_text_size(look, qtbot, scale) -> None:
     image, side = button.grab().toImage(), look.px(14) + 2
     left, top = 0, (image.height() - side) // 2
     assert image.pixelColor(left, top) == image.pixelColor(image.width() - 1, 0), "its corner is blank"
+    button.setChecked(True)
+    image, blank = button.grab().toImage(), image.pixelColor(image.width() - 1, 0)
+    assert image.pixelColor(left, top) == blank, "its corner is blank when it is checked"
+    bright = sum(image.pixelColor(x, image.height() // 2).lightness() > 200 for x in range(1, side - 1))
+    assert image.pixelColor(side, image.height() // 2) == blank, "it is as wide as one that is not checked"
+    assert side / 4 < bright < side / 2, "its dot keeps its share"
 
 
 def test_all_dialogs_have_cancel_before_the_button_that_acts(qtbot, look) -> None:

@@ -292,7 +292,9 @@ class NameTicks:
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         places = [at for at in self._names if low <= at <= high]
-        room = theme.current().line_height(theme.TextSize.CAPTION)
+        room: float = theme.current().line_height(theme.TextSize.CAPTION)
+        if self.turned and orientation == "bottom":  # the lines are closer together than their ticks
+            room /= TURNED_SHARE
         step = max(1, math.ceil(room * (high - low) / max(1.0, size))) if places else 1
         return [(1.0, places[::step])]
 

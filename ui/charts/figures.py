@@ -79,8 +79,14 @@ class FiguresTable(QTableView):
         super().__init__(parent)
         self.setAccessibleName("Figures of the chart")
         self.setFrameShape(QTableView.Shape.NoFrame)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def _restyle(self) -> None:
         self.setFont(theme.current().tabular_font())
         self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
+        if self.model() is not None:
+            self.resizeColumnsToContents()
 
     def show_figures(self, data: ChartData) -> None:
         old = self.model()

@@ -42,13 +42,13 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(frozen=True)
 class Offer:
-    """A command or destination. `icon` is one of resources/icons or a picture; `detail` is shown at the
-    right."""
+    """A command or destination. `icon` is one of resources/icons, or returns a picture in the colours of the
+    theme; `detail` is shown at the right."""
 
     name: str
     do: Callable[[], object]
     group: str = ""
-    icon: str | QIcon = ""
+    icon: str | Callable[[], QIcon] = ""
     detail: str = ""
     folded: str = field(init=False, compare=False)
 
@@ -63,7 +63,7 @@ def command_offers(actions: Iterable[QAction]) -> list[Offer]:
             action.text().rstrip("…"),
             action.trigger,
             COMMANDS,
-            action.icon(),
+            action.icon,
             action.shortcut().toString(action.shortcut().SequenceFormat.NativeText),
         )
         for action in actions
@@ -176,8 +176,8 @@ def _paint_offer(painter: QPainter, option: QStyleOptionViewItem, inner: QRect, 
         painter.setBrush(look.color("accent_soft"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.drawRoundedRect(option.rect, theme.RADIUS, theme.RADIUS)
-    icon = look.icon(offer.icon) if isinstance(offer.icon, str) and offer.icon else offer.icon
-    if isinstance(icon, QIcon) and not icon.isNull():
+    icon = offer.icon() if callable(offer.icon) else look.icon(offer.icon) if offer.icon else QIcon()
+    if not icon.isNull():
         icon.paint(painter, QRect(inner.left(), inner.center().y() - side // 2 + 1, side, side))
     inner.setLeft(inner.left() + side + theme.S)
     middle = Qt.AlignmentFlag.AlignVCenter

@@ -54,6 +54,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str | None]], name: s
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setTabKeyNavigation(False)
     table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
     for row, texts in enumerate(rows):
         for column, text in enumerate(texts):
             item = QTableWidgetItem(NULL if text is None else visible(text[:LONGEST_TEXT]))

@@ -52,7 +52,7 @@ class ConsoleBar(QFrame):
         super().__init__(parent)
         self._tasks, self._saved = tasks, saved
         theme.variant(self, "bar")
-        self.run, self.keys = QPushButton(f"{ICON_GAP}Run"), QLabel("Ctrl Enter")
+        self.run, self.keys = QPushButton(f"{ICON_GAP}Run"), QLabel("Ctrl+Enter")
         self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop"), QLabel()
         self.store, self.history = QToolButton(), QToolButton(text=f"{ICON_GAP}History")
         self.explain, self.format, self.save = (

@@ -231,7 +231,6 @@ class StepMenu(QWidget):
         super().__init__(parent)
         self.find = QLineEdit(placeholderText="Find a step", accessibleName="Find a step")
         self.list = QListWidget(accessibleName="Steps that can be added")
-        self.list.setIconSize(QSize(ICON, ICON))
         for kind in KINDS.values():
             item = QListWidgetItem(kind.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, kind.step)
@@ -253,6 +252,7 @@ class StepMenu(QWidget):
         self._draw_icons()
 
     def _draw_icons(self) -> None:
+        self.list.setIconSize(theme.current().icon_size(ICON))
         for place, kind in enumerate(KINDS.values()):
             self.list.item(place).setIcon(theme.current().icon(kind.icon, "accent"))
 

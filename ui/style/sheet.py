@@ -305,7 +305,7 @@ QCheckBox::indicator:indeterminate {
     background: $accent; border-color: $accent; image: url($minus_on_accent);
 }
 QRadioButton::indicator:checked {
-    border: $px5 solid $accent; width: $px6; height: $px6; background: $on_accent;
+    border: $radio_ring solid $accent; width: $radio_dot; height: $radio_dot; background: $on_accent;
 }
 QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
 

@@ -102,6 +102,18 @@ def test_a_click_does_what_was_clicked(qtbot: QtBot, open_palette) -> None:
     assert names_run == ["b"] and not palette.isVisible()
 
 
+def test_icons_of_commands_follow_the_theme(qtbot: QtBot, open_palette, action) -> None:
+    look = theme.current()
+    look.set_mode("light")
+    action.setIcon(look.icon("trash", "text"))
+    palette = open_palette(command_offers([action]))
+    look.set_mode("dark")
+    action.setIcon(look.icon("trash", "text"))
+    image = palette.list.viewport().grab(palette.list.visualRect(palette.model.index(0, 0))).toImage()
+    drawn = {image.pixelColor(x, y).name() for x in range(8, 24) for y in range(image.height())}
+    assert max(contrast(color, look.color("accent_soft").name()) for color in drawn) > 4.5
+
+
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_names_and_shortcuts_can_be_read_in_each_theme(qtbot: QtBot, open_palette, action, mode) -> None:
     palette = open_palette(command_offers([action]))

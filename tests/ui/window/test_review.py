@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import col
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
 
 
 @pytest.fixture
@@ -116,6 +117,7 @@ def test_the_difference_lists_before_and_after(
     qtbot.waitUntil(lambda: review_tab.review.dialog is not None)
     dialog = review_tab.review.dialog
     assert [dialog.table.item(0, c).text() for c in range(4)] == ["5", "note", "row 5", "new"]
+    assert dialog.table.rowHeight(0) == theme.current().line_height() + theme.S, "it grows with the text"
     QTest.keyClick(dialog, Qt.Key.Key_Return)
     wait_for_edits(review_tab, 0)
     settled()
