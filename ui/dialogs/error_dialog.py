@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -108,7 +108,16 @@ class ErrorDialog(QDialog):
     def _toggle(self) -> None:
         self._box.setVisible(self._box.isHidden())
         self._more.setText("Details" if self._box.isHidden() else "Hide details")
-        self.adjustSize()
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Resize to the height of the texts: that of Qt's size hint is for lines of half the width."""
+        self.layout().activate()
+        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
 
 
 def sentences(error: Exception) -> tuple[str, str, str]:

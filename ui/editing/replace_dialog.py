@@ -40,7 +40,7 @@ from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FieldForm
+from lamella.ui.widgets.controls import CONTROL_HEIGHT, FieldForm
 
 PAUSE_MS = 250
 LONGEST_SHOWN = 120
@@ -178,7 +178,9 @@ class ReplaceDialog(QDialog):
         options.addStretch(1)
         options.setSpacing(theme.L)
         rows.setSpacing(theme.XS)
-        rows.setContentsMargins(0, theme.XS, 0, 0)  # a label is as high as a field
+        label_height = max(CONTROL_HEIGHT, theme.current().line_height() + theme.M)
+        first = self.rows.buttons()[0].sizeHint().height()
+        rows.setContentsMargins(0, (label_height - first) // 2, 0, 0)
         for button in self.rows.buttons():
             rows.addWidget(button)
         form = FieldForm()

@@ -29,7 +29,7 @@ LONGEST = 1 << 16
 """The most characters that a field shows without delay."""
 WIDE = 900
 """From this width on, in pixels at the default text size, buttons have names beside their icons."""
-FIELD_WIDTH, NEWS_WIDTH = 120, 104
+FIELD_WIDTH, NEWS_WIDTH = 160, 104
 CUT = f"The text is longer than {LONGEST:,} characters: its end was cut off"
 
 
@@ -135,7 +135,6 @@ class FindBar(TwoPartBar):
         self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
         self.field.setPlaceholderText("Find in all rows")
         self.field.setAccessibleName("Find")
-        self.field.setMinimumWidth(FIELD_WIDTH)
         self.case = option_button("Aa", "Match case")
         self.whole = option_button("“ab”", "Whole cell: matches only if the text is the whole cell")
         self.regex = option_button(".*", "Regular expression, in RE2's syntax")
@@ -233,6 +232,8 @@ class FindBar(TwoPartBar):
     def fit(self) -> None:
         """Show names beside icons where there is room."""
         styles = Qt.ToolButtonStyle
+        self.field.setMinimumWidth(theme.current().px(FIELD_WIDTH))
+        self.news.setMinimumWidth(theme.current().px(NEWS_WIDTH))
         wide = self.width() >= theme.current().px(WIDE)
         for button in (self.keep, self.replace):
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if wide else styles.ToolButtonIconOnly)
@@ -245,7 +246,6 @@ class _News(QLabel):
     def __init__(self) -> None:
         super().__init__(textFormat=Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.setMinimumWidth(theme.current().px(NEWS_WIDTH))
         self._text = ""
 
     def say(self, text: str, look: str) -> None:

@@ -89,6 +89,9 @@ class IndexesDialog(QDialog):
         self.list = QTableWidget(0, len(HEADINGS))
         self.list.setAccessibleName("Indexes")
         self.list.setHorizontalHeaderLabels(HEADINGS)
+        for column in RIGHT:
+            title = self.list.horizontalHeaderItem(column)
+            title.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -101,7 +104,7 @@ class IndexesDialog(QDialog):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.nothing = QLabel(NONE_YET, wordWrap=True)
+        self.nothing = QLabel(NONE_YET, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.nothing, "muted")
         self.new, self.drop = QPushButton("New index…"), QPushButton("Drop…")
         theme.variant(self.drop, "danger")

@@ -270,8 +270,8 @@ QCalendarWidget QAbstractItemView:disabled { color: $faint; }
 QLabel[variant="reason"] {
     background: $danger_soft; color: $danger; border: 1px solid $danger; border-radius: 4px; padding: 2px 6px;
 }
-QComboBox { padding-left: 10px; padding-right: 0; combobox-popup: 0; }
-QComboBox:editable { padding-left: 8px; }
+QComboBox { padding-left: 10px; padding-right: 4px; combobox-popup: 0; }
+QComboBox:editable { padding-left: 8px; padding-right: 0; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBoxPrivateContainer { border: none; background: transparent; }

@@ -59,3 +59,9 @@ def test_it_follows_the_theme(dialog) -> None:
     assert icon.pixmap().toImage() == now != dark
     look.set_mode("system")
     assert width == 720
+
+
+def test_its_texts_have_no_room_to_spare(dialog) -> None:
+    for label in dialog.findChildren(QLabel):
+        if label.wordWrap():
+            assert label.height() == label.heightForWidth(label.width())

@@ -74,6 +74,9 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, wait_for_list) -> 
     box.setValue(2.5)
     click(dialog.form.build)
     assert wait_for_list(2)[1][:3] == ["title × 2.5, body", "Full text", "German"]
+    for column in range(dialog.list.columnCount()):
+        title = dialog.list.horizontalHeaderItem(column).textAlignment() & Qt.AlignmentFlag.AlignRight
+        assert title == dialog.list.item(1, column).textAlignment() & Qt.AlignmentFlag.AlignRight
     assert table.search("fox", limit=1).num_rows == 1 and table.count(col("n") == 3) == 1
     dialog.refresh()
     table.insert([{"n": 9, "title": "x", "body": "y", "tags": []}])
