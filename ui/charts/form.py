@@ -55,8 +55,9 @@ ICONS = {
 ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "size": "Size", "panels": "Panels"}
 OPTIONAL = ("color", "size", "panels")
 UNITS = {"": "automatic", **{unit: unit for unit in UNIT_SECONDS}}
+CONFIDENCE = "95% confidence"
 DISPLAY = {
-    "band": "Band: 95% confidence",
+    "band": f"Band: {CONFIDENCE}",
     "markers": "Markers",
     "labels": "Labels on the lines",
     "zero": "Start Y at zero",
@@ -175,6 +176,7 @@ class ChartForm(QFrame):
                 "labels": bool(spec.color) and not spec.panels,
             }.get(name, True)  # fmt: skip
             check.setVisible(spec.kind in SHOWN_FOR[name] and fits_chart)
+        self.checks["band"].setText(f"Error bars: {CONFIDENCE}" if spec.kind == BAR else DISPLAY["band"])
 
     # ------------------------------------------------------------------- choosing
 

@@ -18,10 +18,10 @@ class GoToRow(QDialog):
         self._num_rows = num_rows
         self.setWindowTitle("Go to row")
         self.field = QLineEdit(self)
-        self.field.setPlaceholderText(f"1 to {num_rows:,}")
         self.field.setAccessibleName("Row number")
-        self.problem = QLabel(" ", self)
+        self.problem = QLabel(self)
         theme.variant(self.problem, "danger")
+        self.problem.hide()
         go = QPushButton("Go", self)
         theme.variant(go, "primary")
         go.setDefault(True)
@@ -30,7 +30,7 @@ class GoToRow(QDialog):
         row.addWidget(self.field, 1)
         row.addWidget(go)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.XL, theme.L, theme.XL, theme.M)
+        layout.setContentsMargins(theme.XL, theme.L, theme.XL, theme.L)
         layout.addWidget(QLabel(f"Row number, 1 to {num_rows:,}", self))
         layout.addLayout(row)
         layout.addWidget(self.problem)
@@ -40,6 +40,7 @@ class GoToRow(QDialog):
         digits = self.field.text().strip().replace(",", "").replace(" ", "").replace("_", "")
         if not digits.isdecimal() or not 1 <= int(digits) <= self._num_rows:
             self.problem.setText(f"Rows are numbered from 1 to {self._num_rows:,}")
+            self.problem.show()
             return
         self.chosen.emit(int(digits) - 1)
         self.accept()

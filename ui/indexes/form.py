@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -55,6 +56,7 @@ class IndexForm(QFrame):
     def __init__(self, table: Table, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.variant(self, "card")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._table, self._tasks = table, tasks
         self._taken: set[tuple[str, tuple[str, ...]]] = set()
         schema = table.schema

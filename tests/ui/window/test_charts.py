@@ -291,6 +291,13 @@ def choose(box, name: str) -> None:
     box.editingFinished.emit()
 
 
+def test_the_confidence_of_means_is_named_as_it_is_drawn(qtbot, chart):
+    view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean"))
+    assert view.form.checks["band"].text() == "Band: 95% confidence"
+    view = chart(ChartSpec("bar", "carrier", measure="delay", aggregate="mean"))
+    assert view.form.checks["band"].text() == "Error bars: 95% confidence"
+
+
 @pytest.mark.slow
 def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
     view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean", color="carrier"))

@@ -242,7 +242,7 @@ def test_going_to_a_row_refuses_what_is_not_there(window, file_tab) -> None:
     dialog = window.findChild(GoToRow)
     dialog.field.setText("1,001")
     QTest.keyClick(dialog.field, Qt.Key.Key_Return)
-    assert "1 to 1,000" in dialog.problem.text() and dialog.isVisible()
+    assert "1 to 1,000" in dialog.problem.text() and dialog.problem.isVisible()
     dialog.field.setText("1,000")
     QTest.keyClick(dialog.field, Qt.Key.Key_Return)
     assert file_tab.grid.selection.current[0] == 999 and not dialog.isVisible()
