@@ -351,7 +351,8 @@ class TablePage(QWidget):
         notes = [_text_item(text) for text in subject.remarks]
         for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
             if items:
-                top = QTreeWidgetItem([name, "", f"{len(items):,}"])
+                count = sum(item.data(NAME, COLUMN) != ID for item in items)  # as the figures above count
+                top = QTreeWidgetItem([name, "", f"{count:,}"])
                 top.setForeground(SIZE, theme.current().color("muted"))
                 top.setTextAlignment(SIZE, RIGHT)
                 top.addChildren(items)

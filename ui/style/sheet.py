@@ -201,7 +201,7 @@ QPushButton[variant="ghost"]:disabled, QPushButton[variant="row"]:disabled { col
 QPushButton[variant="danger"] { color: $danger; }
 QPushButton[variant="danger"]:hover { background: $danger_soft; border-color: $danger; }
 QPushButton[variant="danger"]:disabled { color: $faint; }
-QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px; }
+QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px 0; }
 QPushButton[variant="link"]:hover { color: $accent_hover; text-decoration: underline; }
 QPushButton[variant="link"]:focus { text-decoration: underline; }
 

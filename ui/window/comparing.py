@@ -22,6 +22,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.controls import ICON_GAP
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import folder_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from lamella.ui.comparison.dialog import Choices, CompareDialog, OtherSide
     from lamella.ui.comparison.view import ComparisonView
 
-CHIP_WIDTH = 240
+CHIP_WIDTH = 340
 """The most pixels for the name of the other side; longer names would widen the window."""
 
 
@@ -294,7 +295,7 @@ class Comparing(QObject):
 
     def _name_chip(self, text: str) -> None:
         metrics, width = self.chip.fontMetrics(), theme.current().px(CHIP_WIDTH)
-        self.chip.setText(metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
+        self.chip.setText(ICON_GAP + metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
         self.chip.setToolTip(f"{text}: rows are compared. Click to show the table")
 
     def _restyle(self) -> None:

@@ -55,7 +55,7 @@ def kinds(view) -> list[str]:
 def test_versions_are_compared_in_place_of_the_rows(qtbot, window, compared):
     tab, view = window.tabs.dataset_tab, compared
     assert [button.text() for button in view.kinds.values()] == ["+ 1 added", "− 1 removed", "± 2 changed"]
-    assert not tab.pane.isVisible() and tab.comparing.chip.text() == "version 1 against now"
+    assert not tab.pane.isVisible() and tab.comparing.chip.text().strip() == "version 1 against now"
     assert "1,000 rows in version 2, now · 4 rows differ" in window.status.text.text()
     assert kinds(view)[:6] == ["same", "same", "same", "changed", "removed", "changed"]
     assert view.place.text() == "1 of 4" and view.grid.selection.current[0] == 3

@@ -135,6 +135,8 @@ def test_a_table_says_its_store_and_version(qtbot, window, table, table_tab, set
     qtbot.waitUntil(lambda: page.storage is not None and page.is_settled)
     assert page.kind.text() == "Table in My tables, version 2"
     assert group(page, "Metadata").child(0).text(0) == "source: BTS"
+    columns = group(page, "Columns")
+    assert f"{columns.text(2)} columns" in page.figures.text()
 
 
 def test_the_page_of_a_table_leads_to_its_indexes(qtbot, window, table_tab, go_to, settled):
