@@ -277,6 +277,14 @@ def table_from_nothing(tour: Tour) -> None:
     command(tour, "new_table")
 
 
+def save_view(tour: Tour) -> None:
+    tab = plain(tour)
+    tab.set_filter(col("dep_delay") > 60)
+    settled(tour)
+    tour.window.commands["save_view"].trigger()
+    quiet(tour)
+
+
 SCREENS = (
     Screen("store", store, close_tab),
     *map(store_act, ("verify", "backup", "compact", "vacuum", "expire", "rename", "move")),
@@ -301,5 +309,5 @@ SCREENS = (
     Screen("all-columns", all_columns, hide_columns),
     Screen("table-new", table_from_nothing, nothing),
     Screen("table-make", after("make_table")),
-    Screen("view-save", after("save_view")),
+    Screen("view-save", save_view),
 )

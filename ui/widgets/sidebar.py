@@ -157,13 +157,20 @@ class SidebarSplitter(QSplitter):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._text_scale = theme.current().text_scale
+        self._usual_width: float | None = None  # at the usual text size; None until the text changes
+        self.splitterMoved.connect(self._forget_width)
         theme.current().changed.connect(self._rescale)
+
+    def _forget_width(self) -> None:
+        self._usual_width = None
 
     def _rescale(self) -> None:
         before, self._text_scale = self._text_scale, theme.current().text_scale
         if before != self._text_scale:
             width, rest = self.sizes()
-            wanted = round(width * self._text_scale / before)
+            if not self._usual_width:  # a narrow window gives less than is wanted, which must not remain
+                self._usual_width = width / before
+            wanted = round(self._usual_width * self._text_scale)
             self.setSizes([wanted, width + rest - wanted])
 
 

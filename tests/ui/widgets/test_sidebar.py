@@ -209,7 +209,8 @@ def test_it_becomes_wider_with_the_text(qtbot) -> None:
     qtbot.addWidget(around)
     around.resize(1200, 300)
     splitter = SidebarSplitter(around)
-    Sidebar(splitter), QWidget(splitter)
+    Sidebar(splitter)
+    tabs = QWidget(splitter)
     splitter.resize(1200, 300)
     around.show()
     splitter.setSizes([200, 1000])
@@ -217,3 +218,8 @@ def test_it_becomes_wider_with_the_text(qtbot) -> None:
     wide = splitter.sizes()[0]
     theme.current().set_text_scale(1.0)
     assert wide == 300 and splitter.sizes()[0] == 200
+    tabs.setMinimumWidth(920)  # a narrow window
+    theme.current().set_text_scale(1.5)
+    assert splitter.sizes()[0] < 300
+    theme.current().set_text_scale(1.0)
+    assert splitter.sizes()[0] == 200
