@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QPalette,
+    QResizeEvent,
     QShortcut,
     QTextBlock,
     QTextBlockFormat,
@@ -41,7 +42,7 @@ from lamella.ui.help.pages import FIRST, Page, anchor_of, search
 from lamella.ui.widgets.controls import IconButton
 
 SIZE, LIST_WIDTH = (1000, 720), 284
-PICTURE_WIDTH = 640
+PICTURE_WIDTH, LEAST_PICTURE_WIDTH = 640, 240
 ADDRESS = Qt.ItemDataRole.UserRole
 CELL_PADDING = 6
 
@@ -54,6 +55,7 @@ class PageView(QTextBrowser):
     def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._folder = folder
+        self._pictures, self._picture_width = set[QUrl](), PICTURE_WIDTH
         self.setOpenLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Help page")
@@ -65,8 +67,23 @@ class PageView(QTextBrowser):
         """Load a picture of the folder, scaled down to the width of a page if necessary."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, url)
+        self._pictures.add(url)
+        return self._picture(url)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        room = self.viewport().width() - 2 * round(self.document().documentMargin())
+        width = max(LEAST_PICTURE_WIDTH, min(PICTURE_WIDTH, room))
+        if width != self._picture_width:
+            self._picture_width = width
+            for url in self._pictures:
+                kind = QTextDocument.ResourceType.ImageResource.value
+                self.document().addResource(kind, url, self._picture(url))
+            self.document().markContentsDirty(0, self.document().characterCount())
+        super().resizeEvent(event)
+
+    def _picture(self, url: QUrl) -> QImage:
         image = QImage(str(self._folder / url.toString()))
-        wide = round(PICTURE_WIDTH * self.devicePixelRatioF())
+        wide = round(self._picture_width * self.devicePixelRatioF())
         if image.width() > wide:
             image = image.scaledToWidth(wide, Qt.TransformationMode.SmoothTransformation)
         image.setDevicePixelRatio(self.devicePixelRatioF())
