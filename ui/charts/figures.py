@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QTableView, QWidget
 from lamella.core.errors import FileProblem, visible
 from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.charts import ChartData
 from lamella.ui import theme
 from lamella.ui.cards.words import value_text
@@ -125,7 +126,8 @@ def export_rows(data: ChartData) -> ExportRows:
         query = query_of(SnapshotSource(snapshot_of_rows(table, "chart")))
         return export_query(query, path, format, job, overwrite=overwrite, total=table.num_rows, **values)
 
-    label = f"The figures of the chart: {table.num_rows:,} × {table.num_columns}"
+    size = f"{quantity(table.num_rows, 'row')} × {quantity(table.num_columns, 'column')}"
+    label = f"The figures of the chart: {size}"
     return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 
 

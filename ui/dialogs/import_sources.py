@@ -56,7 +56,7 @@ class ImportSources(QTreeWidget):
         self._datasets, self._edits = list(datasets), []
         for label, dataset in zip(labels, datasets, strict=True):
             item = QTreeWidgetItem(self, [label])
-            item.setSizeHint(1, QSize(0, ROW_HEIGHT))
+            item.setSizeHint(1, QSize(0, theme.current().px(ROW_HEIGHT)))
             self._edits.append(self._name_edit(item, dataset))
             for name, field in zip(
                 table_columns(dataset.schema.names), list(dataset.schema)[:MOST_COLUMNS], strict=False

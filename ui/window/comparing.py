@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.comparison import ComparedRows, Comparison, compare, read_differences
 from lamella.core.query.comparison.difference_table import difference_schema, difference_tables
 from lamella.core.query.comparison.rows import DIFFERENT
@@ -332,7 +333,8 @@ def export_rows(comparison: Comparison) -> Any:
         destination = Destination.of(path, format, values, overwrite)
         return destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
 
-    label = f"The rows that differ: {comparison.num_rows:,} × {len(plain)}"
+    size = f"{quantity(comparison.num_rows, 'row')} × {quantity(len(plain), 'column')}"
+    label = f"The rows that differ: {size}"
     return ExportRows(
         label,
         comparison.num_rows,

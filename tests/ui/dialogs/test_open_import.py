@@ -16,6 +16,7 @@ from PySide6.QtTest import QTest
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.store.store import Store
+from lamella.ui import theme
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.work_dialog import time_left
 from lamella.ui.tasks import Tasks
@@ -62,6 +63,18 @@ def test_it_shows_columns_and_types_before_anything_is_read(
     assert item.text(0) == "trips.parquet"
     assert columns == [("city", "text"), ("n", "whole numbers"), ("_id_2", "whole numbers")]
     assert stores[0].tables == []
+
+
+def test_names_are_within_their_rows_in_large_text(qtbot, show, trips: Path) -> None:
+    look = theme.current()
+    look.set_text_scale(1.5)
+    try:
+        sources = ready(qtbot, show(trips)).sources
+        row, edit = sources.visualItemRect(sources.topLevelItem(0)), sources.name_edit(0)
+        assert row.top() <= edit.y() and edit.y() + edit.height() <= row.bottom() + 1
+        assert edit.height() < row.height()
+    finally:
+        look.set_text_scale(1.0)
 
 
 def test_the_rows_become_a_table_of_the_chosen_store_and_name(

@@ -460,7 +460,7 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
     assert ">AA<" in drawing.replace("\n", "")
     view.export_requested.emit("figures")
     dialog = tab.window().findChild(ExportDialog)
-    assert dialog is not None and "figures of the chart" in dialog.rows_box.currentText()
+    assert dialog is not None and " rows × " in dialog.rows_box.currentText()
     dialog.close()
 
 

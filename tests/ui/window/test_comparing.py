@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +200,7 @@ def test_the_other_way_round_and_by_order(qtbot, window, table, table_tab, store
 def test_the_differences_are_exported(qtbot, window, compared, tmp_path: Path):
     window.commands["export"].trigger()
     dialog = dialog_of(qtbot, window, ExportDialog)
+    assert re.fullmatch(r"The rows that differ: \d+ rows × \d+ columns", dialog.rows_box.currentText())
     dialog.path_edit.setText(str(tmp_path / "out.csv"))
     qtbot.waitUntil(lambda: dialog.is_settled)
     dialog.start()
