@@ -36,6 +36,7 @@ from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.run_changes import ComparisonView, TrendView
 from lamella.ui.bench.saved_runs_list import RunSearch, SavedRunsHint, SavedRunsList
+from lamella.ui.dialogs.work_dialog import fit_into_window
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -375,7 +376,8 @@ class ResultsBrowser(QDialog):
         layout.addWidget(self.news)
         layout.addWidget(self._split, 1)
         line = theme.current().line_height()
-        self.resize(QSize(78 * line, 44 * line).boundedTo(LARGEST_FIRST))
+        most = LARGEST_FIRST * theme.current().text_scale
+        fit_into_window(self, QSize(78 * line, 44 * line).boundedTo(most))
         self.table.setFocus()
         self._split.setSizes([round(LIST_SHARE * self.width()), round((1 - LIST_SHARE) * self.width())])
 

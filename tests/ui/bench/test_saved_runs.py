@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.choice import Choice, part_of
@@ -95,6 +95,17 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in sentences), (
         sentences
     )
+
+
+def test_saved_runs_use_the_room_of_the_window_at_large_text(
+    qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(theme.current().set_text_scale, 1.0))
+    theme.current().set_text_scale(1.5)
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(1600, 1000)
+    assert 1300 < ResultsBrowser(saved_runs, tasks, window).width() < 1600
 
 
 @pytest.mark.slow(after=1)
