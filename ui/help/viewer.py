@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal
@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QSplitter,
     QTextBrowser,
+    QTextEdit,
     QVBoxLayout,
     QWidget,
 )
@@ -45,6 +46,7 @@ SIZE, LIST_WIDTH = (1000, 720), 284
 PICTURE_WIDTH, LEAST_PICTURE_WIDTH = 640, 240
 ADDRESS = Qt.ItemDataRole.UserRole
 CELL_PADDING = 6
+MOST_MARKS = 500
 
 
 class PageView(QTextBrowser):
@@ -119,6 +121,24 @@ class PageView(QTextBrowser):
                 return True
             block = block.next()
         return False
+
+    def mark(self, words: Sequence[str], scrolls: bool = True) -> None:
+        """Mark these words, and scroll to the first mark below the top if it is out of sight."""
+        color, marks = theme.current().color("warning_soft"), list[QTextEdit.ExtraSelection]()
+        for word in words:
+            place = self.document().find(word)
+            while not place.isNull() and len(marks) < MOST_MARKS:
+                mark = QTextEdit.ExtraSelection()
+                mark.cursor = place
+                mark.format.setBackground(color)
+                marks.append(mark)
+                place = self.document().find(word, place)
+        self.setExtraSelections(marks)
+        tops = sorted(self.cursorRect(mark.cursor).top() for mark in marks)
+        first = next((top for top in tops if top >= 0), None)
+        if scrolls and first is not None and first > self.viewport().height() - theme.XL:
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.value() + first - self.viewport().height() // 3)
 
 
 def _style_table(table: QTextTable) -> None:
@@ -216,7 +236,9 @@ class HelpViewer(QWidget):
             self.show_page(target)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
+        if event.key() == Qt.Key.Key_Escape and self.search.text():
+            self.search.clear()
+        elif event.key() == Qt.Key.Key_Escape:
             self.close()
         else:
             super().keyPressEvent(event)
@@ -237,6 +259,7 @@ class HelpViewer(QWidget):
             self.view.document().adjustSize()
             self.view.document().setTextWidth(self.view.viewport().width())
             self.view.go_to(anchor)
+        self.view.mark(self.search.text().split())
         self._mark_shown()
 
     def _mark_shown(self) -> None:
@@ -267,6 +290,7 @@ class HelpViewer(QWidget):
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
                 self.list.addItem(item)
         self.list.blockSignals(False)
+        self.view.mark(text.split(), scrolls=False)
         self._mark_shown()
 
     def _add(self, text: str, address: str) -> None:

@@ -34,6 +34,20 @@ PAGES = {
     "lamella.ui.dialogs.file_import.FileImportDialog": "text-files.md",
     "lamella.ui.dialogs.file_import.ReadingDialog": "text-files.md",
     "lamella.ui.dialogs.open_import.ImportDialog": "files.md",
+    "lamella.ui.sql.console.SqlConsole": "console.md",
+    "lamella.ui.relations.relations_tab.RelationsTab": "relations.md#in-the-window",
+    "lamella.ui.indexes.manager.IndexesDialog": "indexes.md#indexes-in-the-window",
+    "lamella.ui.find.bar.FindBar": "search.md#find-in-the-window",
+    "lamella.ui.find.word_search.WordSearchPanel": "search.md#words-in-the-window",
+    "lamella.ui.find.everywhere.SearchEverywhere": "search.md#find-everywhere",
+    "lamella.ui.comparison.dialog.CompareDialog": "compare.md#in-the-window",
+    "lamella.ui.comparison.view.ComparisonView": "compare.md#in-the-window",
+    "lamella.ui.inspector.history_page.HistoryPage": "compare.md#the-history-in-the-window",
+    "lamella.ui.inspector.inspector.Inspector": "guide.md#inspect",
+    "lamella.ui.stores.store_page.StorePage": "store.md#in-the-window",
+    "lamella.ui.stores.store_dialogs.StoreDialog": "store.md#in-the-window",
+    "lamella.ui.remote.connections_dialog.ConnectionsDialog": "remote.md#connections",
+    "lamella.ui.remote.server_browser.ServerBrowser": "remote.md#in-the-window",
     "lamella.ui.profiles.view.ProfilesView": "window.md#all-columns",
     "lamella.ui.settings.page.SettingsPage": "command-line.md#settings",
     "lamella.ui.window.pending_tab.PendingTab": "window.md",
@@ -88,6 +102,7 @@ class Help(QObject):
         self._show(self.viewer)
 
     def _show(self, viewer: HelpViewer) -> None:
+        viewer.search.clear()
         viewer.show_page(self._requested_page)
         viewer.show()
         viewer.raise_()

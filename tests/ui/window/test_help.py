@@ -60,6 +60,26 @@ def test_search_lists_sections_and_opens_one_at_its_heading(qtbot, viewer):
     assert viewer.list.count() == pages and viewer.list.currentItem() is not None
 
 
+def test_words_of_the_search_are_marked_and_scrolled_to(qtbot, viewer):
+    viewer.search.setText("REGEX flags")
+    viewer.list.setCurrentRow(0)
+    marks = viewer.view.extraSelections()
+    assert {mark.cursor.selectedText().lower() for mark in marks} == {"regex", "flags"}
+    tops = [viewer.view.cursorRect(mark.cursor).top() for mark in marks]
+    assert any(0 <= top < viewer.view.viewport().height() for top in tops)
+    qtbot.keyClick(viewer.search, Qt.Key.Key_Escape)
+    assert viewer.isVisible() and not viewer.search.text() and not viewer.view.extraSelections()
+    qtbot.keyClick(viewer.search, Qt.Key.Key_Escape)
+    assert not viewer.isVisible()
+
+
+def test_help_opens_without_an_earlier_search(qtbot, window, viewer):
+    viewer.search.setText("zzzz")
+    viewer.close()
+    window.help.show("charts.md")
+    assert viewer.isVisible() and not viewer.search.text() and "Charts" in listed(viewer)
+
+
 def test_search_that_finds_nothing_says_so(qtbot, viewer):
     qtbot.keyClicks(viewer.search, "zzzz qqqq")
     assert listed(viewer) == ["No page matches all these words."] and viewer.address == "guide.md"
