@@ -35,6 +35,7 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 
 WIDTHS = (144, 96, 104, 60, 76, 100, 100, 96, 100, 160)
+MOST_WIDTH = 200
 SORT_AFTER_MS = 300
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -46,6 +47,7 @@ class ProfilesModel(QAbstractTableModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rows: list[ProfileRow] = []
+        self.sorted_section, self.arrow = -1, ""
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
         return 0 if parent.isValid() else len(self.rows)
@@ -55,7 +57,7 @@ class ProfilesModel(QAbstractTableModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return TITLES[section]
+            return f"{TITLES[section]}{self.arrow}" if section == self.sorted_section else TITLES[section]
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
             return _side_of(Figure(section))
         return None
@@ -78,6 +80,12 @@ class ProfilesModel(QAbstractTableModel):
         self.layoutAboutToBeChanged.emit()
         self.rows = rows
         self.layoutChanged.emit()
+
+    def show_sort(self, sorted_by: tuple[Figure, bool] | None) -> None:
+        """Mark the sorted column in its title: Qt's own arrow covers titles that are aligned to the right."""
+        self.sorted_section = -1 if sorted_by is None else int(sorted_by[0])
+        self.arrow = "" if sorted_by is None else f" {'↓' if sorted_by[1] else '↑'}"
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(TITLES) - 1)
 
     def put(self, row: ProfileRow) -> None:
         """Show the figures of a column."""
@@ -136,6 +144,7 @@ class ProfilesView(QWidget):
         self.close_button = IconButton("close", "Back to the rows (Esc)")
         self.sorted_by: tuple[Figure, bool] | None = None
         self._rows: dict[str, ProfileRow] = {}
+        self._fitted: list[str] = []
         self._again = QTimer(self, singleShot=True, interval=SORT_AFTER_MS)
         self._again.timeout.connect(self._arrange)
         self._build()
@@ -211,11 +220,7 @@ class ProfilesView(QWidget):
             self.sorted_by = (figure, False)
         else:
             self.sorted_by = None if self.sorted_by[1] else (figure, True)
-        header = self.table.horizontalHeader()
-        header.setSortIndicatorShown(self.sorted_by is not None)
-        if self.sorted_by is not None:
-            order = Qt.SortOrder.DescendingOrder if self.sorted_by[1] else Qt.SortOrder.AscendingOrder
-            header.setSortIndicator(section, order)
+        self.model.show_sort(self.sorted_by)
         self._arrange()
 
     def _choose(self, index: QModelIndex) -> None:
@@ -272,9 +277,25 @@ class ProfilesView(QWidget):
         for section, width in enumerate(WIDTHS):
             self.table.setColumnWidth(section, look.px(width))
 
+    def _fit(self) -> None:
+        """Widen columns to their texts once, as far as the window has room."""
+        if self._fitted == list(self._rows):
+            return
+        self._fitted = list(self._rows)
+        widths = [self.table.columnWidth(section) for section in range(len(WIDTHS) - 1)]
+        room = self.table.viewport().width() - sum(widths) - theme.current().px(WIDTHS[-1])
+        most = theme.current().px(MOST_WIDTH)
+        for section in (Figure.MIN, Figure.MAX, Figure.MEAN, Figure.MEDIAN, Figure.TYPE, Figure.NAME):
+            width = self.table.columnWidth(section)
+            wider = min(most, self.table.sizeHintForColumn(section)) - width
+            if 0 < wider <= room:
+                self.table.setColumnWidth(section, width + wider)
+                room -= wider
+
     def _connect(self) -> None:
         self.loader.arrived.connect(self._take)
         self.loader.finished.connect(self._arrange)
+        self.loader.finished.connect(self._fit)
         self.search.textChanged.connect(lambda _: self._arrange())
         self.table.horizontalHeader().sectionClicked.connect(self._sort)
         self.table.verticalScrollBar().valueChanged.connect(lambda _: self._want())

@@ -86,6 +86,28 @@ def test_header_sorts_by_a_figure_and_back(qtbot, view):
 
 
 @pytest.mark.slow
+def test_the_title_of_the_sorted_column_is_marked_and_has_room(qtbot, view):
+    header = view.table.horizontalHeader()
+    titles = []
+    for _ in range(3):
+        click_header(qtbot, view, Figure.MIN)
+        titles.append(view.model.headerData(Figure.MIN, Qt.Orientation.Horizontal))
+    assert titles == ["Min ↑", "Min ↓", "Min"] and not header.isSortIndicatorShown()
+
+
+def test_columns_are_widened_to_their_texts_once(qtbot, window, settled, tmp_path: Path):
+    moments = pa.array([0, 10**15 + 1], pa.timestamp("us"))
+    pq.write_table(pa.table({"at": moments, "n": [1, 2]}), tmp_path / "moments.parquet")
+    window.open_paths([tmp_path / "moments.parquet"])
+    window.resize(1600, 800)
+    view = opened(qtbot, window, settled())
+    table = view.table
+    assert table.columnWidth(Figure.MAX) >= table.sizeHintForColumn(Figure.MAX)
+    table.setColumnWidth(Figure.MAX, 60)
+    view.loader.finished.emit()
+    assert table.columnWidth(Figure.MAX) == 60
+
+
 def test_search_leaves_columns_by_name_and_type(qtbot, view):
     qtbot.keyClicks(view.search, "int32")
     assert names(view) == ["delay"] and view.count.text() == "1 of 3 columns"
