@@ -43,7 +43,9 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import CONTROL_HEIGHT, FieldForm
 
 PAUSE_MS = 250
-LONGEST_SHOWN = 120
+LONGEST_SHOWN, LONGEST_TIP = 120, 2_000
+CUT, SAME_BEFORE = "…", 16
+"""How many characters of what stays the same are shown before a change."""
 AFTER = 3
 """The preview's column with the new text."""
 NOTHING = "Nothing changes: there is no match, or the new text is the same."
@@ -258,11 +260,14 @@ class ReplaceDialog(QDialog):
         self._proposal = (plan, replacements) if replacements.num_cells else None
         self._preview.setRowCount(len(replacements.first))
         for place, cell in enumerate(replacements.first):
-            texts = (f"{cell.row + 1:,}", cell.name, cell.before, cell.after)
+            texts = (f"{cell.row + 1:,}", cell.name, *from_change(cell.before, cell.after))
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(visible(text[:LONGEST_SHOWN]))
                 if column == 0:
                     item.setTextAlignment(RIGHT)
+                elif text.startswith(CUT):
+                    whole = cell.before if column < AFTER else cell.after
+                    item.setToolTip(visible(whole[:LONGEST_TIP]))
                 self._preview.setItem(place, column, item)
         self._restyle()
         rows = len(replacements.rows)
@@ -337,3 +342,13 @@ class ReplaceDialog(QDialog):
     def _say(self, text: str, look: str = "muted") -> None:
         theme.variant(self.news, look)
         self.news.setText(text)
+
+
+def from_change(before: str, after: str) -> tuple[str, str]:
+    """Both texts from shortly before the place where they differ, which may be far into them."""
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((place for place, (old, new) in pairs if old != new), min(len(before), len(after)))
+    if same <= SAME_BEFORE + len(CUT):
+        return before, after
+    start = same - SAME_BEFORE
+    return f"{CUT}{before[start:]}", f"{CUT}{after[start:]}"

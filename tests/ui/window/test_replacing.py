@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTableWidget
 
 from lamella import col
-from lamella.ui.editing.replace_dialog import ReplaceDialog
+from lamella.ui.editing.replace_dialog import ReplaceDialog, from_change
 
 
 @pytest.fixture
@@ -57,6 +57,14 @@ def test_replace_shows_what_changes_and_makes_one_commit(
     window.commands["undo"].trigger()
     settled()
     assert table.count(col("note").starts_with("line")) == 0
+
+
+def test_a_change_far_into_a_text_is_in_sight():
+    long = "broken glass, called twice, " * 9
+    before, after = from_change(f"{long}late", f"{long}early")
+    assert before.endswith(" called twice, late")
+    assert after.endswith(" called twice, early") and before[0] == after[0] == "…"
+    assert from_change("a late row", "a row") == ("a late row", "a row")
 
 
 @pytest.mark.slow
