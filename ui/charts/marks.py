@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,17 @@ import numpy as np
 import pyarrow.compute as pc
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPen, QTransform
-from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetrics,
+    QPainter,
+    QPainterPath,
+    QPen,
+    QPolygonF,
+    QTransform,
+)
+from PySide6.QtWidgets import QGraphicsPathItem, QStyleOptionGraphicsItem, QWidget
 
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
@@ -151,8 +160,8 @@ class Shapes(pg.GraphicsObject):
         p.setWorldTransform(QTransform())
         for marker, color, size, xs, ys in self._spots:
             p.setBrush(QBrush(color))
-            for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
-                draw_symbol(p, marker, transform.map(QPointF(x, y)), size)
+            places = (transform.map(QPointF(x, y)) for x, y in zip(xs.tolist(), ys.tolist(), strict=True))
+            draw_symbols(p, marker, places, size)
         p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         for rect, brush, pen in self._rects:
             area = _on_pixels(transform.mapRect(rect))
@@ -228,15 +237,20 @@ def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:
 
 def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:
     """Draw one of pyqtgraph's markers, at a size in pixels."""
+    draw_symbols(p, marker, [at], size)
+
+
+def draw_symbols(p: QPainter, marker: str, places: Iterable[QPointF], size: float) -> None:
+    """Draw a marker at several places of the painter's coordinates."""
     from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
 
+    path, around = Symbols[marker], p.worldTransform()
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
-    p.translate(at)
-    p.scale(size, size)
-    pen = QPen(Qt.PenStyle.NoPen)
-    p.setPen(pen)
-    p.drawPath(Symbols[marker])
+    p.setPen(Qt.PenStyle.NoPen)
+    for place in places:
+        p.setWorldTransform(QTransform(size, 0, 0, size, place.x(), place.y()) * around)
+        p.drawPath(path)
     p.restore()
 
 
@@ -395,7 +409,7 @@ class Marks:
             panel.ends.append((look, float(x[-1]), float(y[-1])))
 
     def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray) -> list[Any]:
-        line: list[Any] = [pg.PlotDataItem(x, y, pen=look.pen, antialias=True)]
+        line: list[Any] = [pg.PlotCurveItem(x, y, pen=look.pen, antialias=True)]
         if (self._display.markers and len(x) <= MOST_MARKED) or len(x) == 1:
             spots = Shapes()
             spots.mark(look.marker, look.color, MARKER_SIZE, x, y)
@@ -412,9 +426,7 @@ class Marks:
         high = np.array([a if math.isfinite(a) else v for a, v in zip(highs, values, strict=True)])
         shade = QColor(look.color)
         shade.setAlpha(BAND_ALPHA)
-        panel.items.insert(
-            0, pg.FillBetweenItem(pg.PlotCurveItem(x, low), pg.PlotCurveItem(x, high), brush=shade)
-        )
+        panel.items.insert(0, _between(x, low, high, shade))
         panel.reach(float(low.min()), float(high.max()))
 
     def _areas(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
@@ -436,8 +448,7 @@ class Marks:
             top, bottom = (below + y if stacks else y)[finite], below[finite]
             shade = QColor(look.color)
             shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
-            curves = (pg.PlotCurveItem(x[finite], edge) for edge in (bottom, top))
-            panel.items.append(pg.FillBetweenItem(*curves, brush=shade))
+            panel.items.append(_between(x[finite], bottom, top, shade))
             panel.items += self._line(look, x[finite], top)
             spots = dict(zip(np.flatnonzero(finite).tolist(), top.tolist(), strict=True))
             placed = ((row, number[self._x(row).key]) for row in own)
@@ -514,6 +525,19 @@ class Marks:
 
 
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
+
+
+def _between(x: np.ndarray, low: np.ndarray, high: np.ndarray, color: QColor) -> QGraphicsPathItem:
+    """The area between two lines. pyqtgraph's own item makes two curves of them first."""
+    points = zip([*x, *x[::-1]], [*low, *high[::-1]], strict=True)
+    path = QPainterPath()
+    path.addPolygon(QPolygonF([QPointF(at, value) for at, value in points]))
+    path.closeSubpath()
+    item = QGraphicsPathItem(path)
+    item.setPen(QPen(Qt.PenStyle.NoPen))
+    item.setBrush(QBrush(color))
+    item.setZValue(-1)
+    return item
 
 
 def _pairs(points: Sequence[tuple[float, float]], pen: QPen) -> pg.PlotCurveItem:

@@ -115,7 +115,7 @@ class FindBar(TwoPartBar):
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, stretches=(3, 2))
+        super().__init__(parent, stretches=(2, 1))
         self.setAccessibleName("Find")
         self._make()
         self._lay_out()

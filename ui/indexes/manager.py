@@ -219,7 +219,9 @@ class IndexesDialog(QDialog):
         if progress.total:
             self.progress.setRange(0, progress.total)
             self.progress.setValue(progress.done)
-            self.news.setText(f"Building the {called}: {progress.done:,} of {progress.total:,} files")
+            self.news.setText(
+                f"Building the {called}: {progress.done:,} of {quantity(progress.total, 'file')}"
+            )
 
     def _built(self, called: str) -> None:
         self._building = None
