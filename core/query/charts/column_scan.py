@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -51,8 +52,8 @@ class Places(Protocol):
     @property
     def size(self) -> int: ...
 
-    def number(self, values: np.ndarray, scratch: np.ndarray, into: np.ndarray) -> None:
-        """Write the number of each value's place. `scratch` has room for as many floats."""
+    def number(self, values: np.ndarray, into: np.ndarray) -> None:
+        """Write the number of each value's place, as a float; NaN and infinities for values that are."""
         ...
 
     @property
@@ -68,21 +69,20 @@ class RangePlaces:
     scale: Scale
     size: int
 
-    def number(self, values: np.ndarray, scratch: np.ndarray, into: np.ndarray) -> None:
+    def number(self, values: np.ndarray, into: np.ndarray) -> None:
         scale = self.scale
         if scale.whole:
-            np.subtract(values, float(scale.first * scale.of), out=scratch, dtype=np.float64)
-            np.add(scratch, 0.5, out=scratch)
-            np.multiply(scratch, 1 / scale.of, out=scratch)
-            np.floor(scratch, out=scratch)
+            np.subtract(values, float(scale.first * scale.of), out=into, dtype=np.float64)
+            np.add(into, 0.5, out=into)
+            np.multiply(into, 1 / scale.of, out=into)
+            np.floor(into, out=into)
         else:
             if scale.per != 1:
-                values = np.multiply(values, float(scale.per), out=scratch, dtype=np.float64)
+                values = np.multiply(values, float(scale.per), out=into, dtype=np.float64)
             if scale.of != 1:
-                values = np.divide(values, float(scale.of), out=scratch, dtype=np.float64)
-            np.floor(values, out=scratch, dtype=np.float64)
-            np.subtract(scratch, float(scale.first), out=scratch)
-        np.copyto(into, scratch, casting="unsafe")
+                values = np.divide(values, float(scale.of), out=into, dtype=np.float64)
+            np.floor(values, out=into, dtype=np.float64)
+            np.subtract(into, float(scale.first), out=into)
 
     @property
     def keys(self) -> np.ndarray:
@@ -102,10 +102,9 @@ class UnitPlaces:
     key_per_second: int
     """How many steps of the axis a second has; 0 for an axis of days."""
 
-    def number(self, values: np.ndarray, scratch: np.ndarray, into: np.ndarray) -> None:
+    def number(self, values: np.ndarray, into: np.ndarray) -> None:
         width = self.seconds * self.per_second if self.per_second else 1
-        np.floor_divide(values, width, out=into)
-        np.subtract(into, self.first, out=into)
+        np.subtract(values // width if width > 1 else values, self.first, out=into, dtype=np.float64)
 
     @property
     def keys(self) -> np.ndarray:
@@ -325,54 +324,68 @@ class _KeptValues:
                 self.parts.append(values)
 
 
+class _Part:
+    """What one thread has counted, and the memory in which it computes."""
+
+    def __init__(self, size: int) -> None:
+        self.rows, self.sums = np.zeros(size, np.int64), np.zeros(size)
+        self.together, self.along_axis = np.empty(_BLOCK), np.empty(_BLOCK)
+        self.places = np.empty(_BLOCK, np.int64)
+
+
 class _Tallies:
     """The number of rows in each combination of places, and their sums. Any thread may add rows."""
 
     def __init__(self, places: Mapping[str, Places], summed: str) -> None:
         self._places, self._summed = places, summed
         self._size = math.prod(axis.size for axis in places.values())
-        self._rows = np.zeros(self._size, np.int64)
-        self._sums = np.zeros(self._size if summed else 0)
-        self._lock = threading.Lock()
+        self._parts: list[_Part] = []
+        self._idle: SimpleQueue[_Part] = SimpleQueue()
 
     def add(self, values: Values) -> None:
         """Raises `OutsidePlaces`."""
-        rows = np.zeros_like(self._rows)
-        sums = np.zeros_like(self._sums)
-        total = len(next(iter(values.values())))
-        scratch, numbers = np.empty(_BLOCK), np.empty(_BLOCK, np.int64)
-        inner = np.empty(_BLOCK, np.int64)
-        for first in range(0, total, _BLOCK):
-            block = {role: column[first : first + _BLOCK] for role, column in values.items()}
-            length = min(_BLOCK, total - first)
-            places = numbers[:length]
-            for index, (role, axis) in enumerate(self._places.items()):
-                along_axis = inner[:length] if index else places
-                with np.errstate(invalid="ignore"):  # NaN becomes a negative number
-                    axis.number(block[role], scratch[:length], along_axis)
-                if along_axis.min() < 0 or along_axis.max() >= axis.size:
-                    raise OutsidePlaces
-                if index:
-                    places *= axis.size
-                    places += along_axis
-            rows += np.bincount(places, minlength=self._size)
-            if self._summed:
-                sums += np.bincount(places, block[self._summed], self._size)
-        with self._lock:
-            self._rows += rows
-            self._sums += sums
+        try:
+            part = self._idle.get_nowait()
+        except Empty:
+            part = _Part(self._size)
+            self._parts.append(part)
+        for first in range(0, len(next(iter(values.values()))), _BLOCK):
+            self._add_block({role: column[first : first + _BLOCK] for role, column in values.items()}, part)
+        self._idle.put(part)
+
+    def _add_block(self, values: Values, part: _Part) -> None:
+        length = len(next(iter(values.values())))
+        together, along_axis = part.together[:length], part.along_axis[:length]
+        for index, (role, axis) in enumerate(self._places.items()):
+            number = along_axis if index else together
+            with np.errstate(over="ignore", invalid="ignore"):  # what is infinite then has no place
+                axis.number(values[role], number)
+            if not (number.min(initial=0) >= 0 and number.max(initial=0) < axis.size):  # also if it is NaN
+                raise OutsidePlaces
+            if index:
+                together *= axis.size
+                together += along_axis
+        places = part.places[:length]
+        np.copyto(places, together, casting="unsafe")
+        part.rows += np.bincount(places, minlength=self._size)
+        if self._summed:
+            part.sums += np.bincount(places, values[self._summed], self._size)
 
     def table(self) -> pa.Table:
         """Raises `OutsidePlaces` for sums that are not finite."""
-        if not np.isfinite(self._sums).all():
-            raise OutsidePlaces
         keys = [axis.keys for axis in self._places.values()]
+        whole = _Part(self._size)
+        for part in self._parts:
+            whole.rows += part.rows
+            whole.sums += part.sums
+        if not np.isfinite(whole.sums).all():
+            raise OutsidePlaces
         shape = [len(axis_keys) for axis_keys in keys]
-        rows, sums = self._rows.reshape(shape), self._sums.reshape(shape if self._summed else 0)
+        rows, sums = whole.rows.reshape(shape), whole.sums.reshape(shape)
         for index, axis_keys in enumerate(keys):  # the days of a month are one place
             starts = np.flatnonzero(np.diff(axis_keys, prepend=axis_keys[0] - 1))
             rows = np.add.reduceat(rows, starts, index)
-            sums = np.add.reduceat(sums, starts, index) if self._summed else sums
+            sums = np.add.reduceat(sums, starts, index)
             keys[index] = axis_keys[starts]
         used = np.nonzero(rows)
         columns = {
