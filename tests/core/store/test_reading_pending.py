@@ -17,10 +17,11 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job, Progress
+from lamella.core.scan import parallel
 from lamella.core.scan.parquet_file import Footer
-from lamella.core.store import Table
+from lamella.core.store import Table, rewrite
 
-ROWS = 40_000
+ROWS = 8_000
 Row = dict[str, Any]
 KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
     "number": (pa.int64(), lambda n: n * 7),
@@ -48,7 +49,12 @@ def told(rows: list[Row]) -> list[str]:
 @pytest.fixture(scope="module")
 def changed_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, dict[int, Row]]]:
     """A table of two files, with cells in a change file and in the catalog, deleted rows and pending rows."""
-    with Store.open(tmp_path_factory.mktemp("pending") / "store") as store:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Store.open(tmp_path_factory.mktemp("pending") / "store") as store,
+    ):
+        patch.setattr(rewrite, "SMALL_ROWS", ROWS // 4)  # changes of a third of the rows go to a file
+        patch.setattr(parallel, "FEWEST_CELLS", ROWS)  # reads have several parts
         schema = pa.schema({name: kind for name, (kind, _) in KINDS.items()})
         model = {n: made(n) for n in range(ROWS)}
         table = store.create_table("t", pa.Table.from_pylist(list(model.values()), schema=schema))
@@ -56,7 +62,7 @@ def changed_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ta
         for row in model.values():
             row["later"] = None
         change(table, model, range(3, ROWS, 3), lambda n: made(n + 1) | {"later": n})
-        change(table, model, range(1, ROWS, 997), lambda n: {"number": -n, "text": None, "place": None})
+        change(table, model, range(1, ROWS, 199), lambda n: {"number": -n, "text": None, "place": None})
         more = [made(n) | {"later": -n} for n in range(5)]
         model.update(zip(range(ROWS, ROWS + 5), more, strict=True))
         table.insert(more)
@@ -98,9 +104,9 @@ def test_rows_are_found_and_got(changed_table: tuple[Table, dict[int, Row]]) -> 
     actual = table.read(where=(col("number") < 0) | (col("later") == 33)).to_pylist()
     expected = [{"_id": i} | row for i, row in model.items() if row["number"] < 0 or row["later"] == 33]
     assert told(actual) == told(expected) and len(actual) > 30
-    for row_id in (0, 1, 3, 998, 1000, ROWS - 1, ROWS + 4):
-        got = table.get(row_id)
-        assert got is not None and told([got]) == told([{"_id": row_id} | model[row_id]])
+    for one in (0, 1, 3, 200, 202, ROWS - 1, ROWS + 4):
+        got = table.get(one)
+        assert got is not None and told([got]) == told([{"_id": one} | model[one]])
 
 
 def test_reading_it_all_can_be_cancelled(changed_table: tuple[Table, dict[int, Row]]) -> None:
