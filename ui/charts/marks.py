@@ -38,6 +38,8 @@ LEAST_POINT, MOST_POINT = 4, 28
 """Diameters in pixels of points whose size is given by a column."""
 MOST_MARKED = 120
 """A line with more points than this has no markers."""
+MOST_JOINED, DASHED_POINTS = 150, 32
+"""The most points of a line that is one path, and those of a part of a longer dashed one."""
 BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 40
 CUT = 2.0
 """How many times as high as the other bars the bar of the remaining values may be."""
@@ -409,7 +411,7 @@ class Marks:
             panel.ends.append((look, float(x[-1]), float(y[-1])))
 
     def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray) -> list[Any]:
-        line: list[Any] = [pg.PlotCurveItem(x, y, pen=look.pen, antialias=True)]
+        line: list[Any] = list(curve_items(x, y, look.pen))
         if (self._display.markers and len(x) <= MOST_MARKED) or len(x) == 1:
             spots = Shapes()
             spots.mark(look.marker, look.color, MARKER_SIZE, x, y)
@@ -525,6 +527,20 @@ class Marks:
 
 
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
+
+
+def curve_items(x: np.ndarray, y: np.ndarray, pen: QPen) -> Iterator[pg.PlotCurveItem]:
+    """A line through these points. Qt takes half a second to stroke one path of a thousand jagged points, and
+    a hundredth of that to draw as many segments; in these, dashes would begin anew at each point, so dashed
+    lines are a few paths."""
+    is_solid = pen.style() == Qt.PenStyle.SolidLine
+    points = len(x) if is_solid or len(x) <= MOST_JOINED else DASHED_POINTS
+    for first in range(0, max(1, len(x) - 1), points):
+        curve = pg.PlotCurveItem(
+            x[first : first + points + 1], y[first : first + points + 1], pen=pen, antialias=True
+        )
+        curve.setSegmentedLineMode("on" if is_solid and len(x) > MOST_JOINED else "off")
+        yield curve
 
 
 def _between(x: np.ndarray, low: np.ndarray, high: np.ndarray, color: QColor) -> QGraphicsPathItem:
