@@ -173,27 +173,25 @@ def _results(group: argparse._ArgumentGroup) -> None:
 
 
 def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
-    choice = group.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--list", action="store_true", help="the workloads, and the systems with what they need"
-    )
-    choice.add_argument(
+    act = group.add_mutually_exclusive_group()
+    act.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
+    act.add_argument(
         "--runs",
         nargs="*",
         metavar="WORD",
         help="list saved runs, newest first: those that have every WORD in their title, measurements or note;"
         " '#word' finds a tag, which is a word in a note",
     )
-    choice.add_argument(
+    act.add_argument(
         "--show",
         nargs="+",
         metavar="RUN|FILE",
         help="report a saved run or a results file, or several as one: each workload and size is taken from"
         " the last that has it; --workload chooses some, --json, --report and --export write the report",
     )
-    choice.add_argument("--again", type=number, metavar="RUN", help="repeat the benchmark of a saved run")
-    choice.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="delete saved runs")
-    choice.add_argument(
+    act.add_argument("--again", type=number, metavar="RUN", help="repeat the benchmark of a saved run")
+    act.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="delete saved runs")
+    act.add_argument(
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),

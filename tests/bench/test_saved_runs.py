@@ -212,9 +212,7 @@ def after(path: Path, statement: str) -> SavedRuns:
         ("UPDATE runs SET seconds = 'long'", "SavedRun.seconds is 'long'"),
     ],
 )
-def test_a_value_that_is_damaged_is_told_with_the_file(
-    saved_runs: SavedRuns, statement: str, said: str
-) -> None:
+def test_a_damaged_value_is_an_error_with_the_file(saved_runs: SavedRuns, statement: str, said: str) -> None:
     number = saved_runs.save(recorded())
     with pytest.raises(FileProblem, match=said) as refusal:
         after(saved_runs.path, statement).run(number)

@@ -433,9 +433,8 @@ def test_a_cancelled_job_reads_no_chart(rows):
 
 def test_progress_is_reported(rows):
     shares: list[float] = []
-    read_chart(
-        query_of_rows(rows), ChartSpec("bar", "carrier"), Job(lambda p: shares.append(p.done / p.total))
-    )
+    job = Job(lambda progress: shares.append(progress.done / progress.total))
+    read_chart(query_of_rows(rows), ChartSpec("bar", "carrier"), job)
     assert shares and all(0 <= share <= 1 for share in shares)
 
 

@@ -18,13 +18,10 @@ from lamella import col, resources
 from lamella.core.filters.expr import Predicate
 from lamella.core.query import agg
 from lamella.core.query.charts import ChartSpec
-from lamella.core.query.charts.dimensions import Dimension, Place
 from lamella.core.query.charts.spec import TITLES
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
-from lamella.ui.charts.axes import LogTicks, NameTicks
-from lamella.ui.charts.figures import FiguresModel, FiguresTable
 from lamella.ui.charts.legend import SizeScale
 from lamella.ui.charts.marks import Display, PointSizes, looks_of
 from lamella.ui.charts.words import hover_text, scale_text
@@ -321,32 +318,6 @@ def test_a_flat_line_stands_above_zero(chart):
     assert low < 0 < 1 < high
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "pixels", "names"),
-    [
-        (1, 4, 600, {"1", "2", "3", "4"}),
-        (1, 4, 150, {"1", "2"}),
-        (3, 90, 600, {"5", "10", "20", "50"}),
-        (10, 10_000, 600, {"10", "100", "1,000", "10,000"}),
-    ],
-)
-def test_a_log_axis_names_what_it_has_room_for(low, high, pixels, names):
-    ticks = LogTicks()
-    levels = ticks.values(math.log10(low), math.log10(high), pixels, "bottom")
-    texts = [text for spacing, values in levels for text in ticks.texts(values, spacing)]
-    assert {text for text in texts if text} == names
-
-
-@pytest.mark.parametrize("pixels", [300, 410, 690])
-def test_turned_labels_do_not_overlap(qapp, pixels):
-    places = tuple(Place(n, f"N{n}JB", f"N{n}JB", n, n - 0.5, n + 0.5) for n in range(300, 330))
-    ticks = NameTicks(Dimension("tailnum", pa.string(), "values", places))
-    ticks.fit(pixels, "bottom")
-    [(_, at)] = ticks.values(299.5, 329.5, pixels, "bottom")
-    between_lines = (at[1] - at[0]) * pixels / len(places) / math.sqrt(2)
-    assert ticks.turned and between_lines >= 0.95 * theme.current().line_height("caption")
-
-
 def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
     lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())
@@ -422,28 +393,6 @@ def test_the_figures_are_shown_as_a_table(qtbot, chart):
     assert QGuiApplication.clipboard().text().split("\t")[0] in ("AA", "UA", "")
     view.figures.click()
     assert view.canvas.isVisible()
-
-
-def test_the_rows_of_figures_grow_with_the_text(qtbot):
-    theme.current().set_text_scale(1.0)
-    table = FiguresTable()
-    qtbot.addWidget(table)
-    table.setModel(FiguresModel(pa.table({"n": [1]})))
-    before = table.rowHeight(0)
-    theme.current().set_text_scale(1.5)
-    after = table.rowHeight(0)
-    theme.current().set_text_scale(1.0)
-    assert after > before == table.rowHeight(0)
-
-
-def test_figures_are_copied_as_programs_read_them(qtbot):
-    table = FiguresTable()
-    qtbot.addWidget(table)
-    table.setModel(FiguresModel(pa.table({"n": [-12_345, None], "mean": [-0.5, 1e-7], "k": ["−", ""]})))
-    assert [table.model().index(0, n).data() for n in range(2)] == ["−12,345", "−0.5"]
-    table.selectAll()
-    QTest.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QGuiApplication.clipboard().text() == "-12345\t-0.5\t−\n\t1e-07\t"
 
 
 def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settled, tmp_path, monkeypatch):

@@ -1,0 +1,38 @@
+"""Ticks along the axes of a chart."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from lamella.core.query.charts.dimensions import Dimension, Place
+from lamella.ui import theme
+from lamella.ui.charts.axes import LogTicks, NameTicks
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "pixels", "names"),
+    [
+        (1, 4, 600, {"1", "2", "3", "4"}),
+        (1, 4, 150, {"1", "2"}),
+        (3, 90, 600, {"5", "10", "20", "50"}),
+        (10, 10_000, 600, {"10", "100", "1,000", "10,000"}),
+    ],
+)
+def test_a_log_axis_names_what_it_has_room_for(low, high, pixels, names):
+    ticks = LogTicks()
+    levels = ticks.values(math.log10(low), math.log10(high), pixels, "bottom")
+    texts = [text for spacing, values in levels for text in ticks.texts(values, spacing)]
+    assert {text for text in texts if text} == names
+
+
+@pytest.mark.parametrize("pixels", [300, 410, 690])
+def test_turned_labels_do_not_overlap(qapp, pixels):
+    places = tuple(Place(n, f"N{n}JB", f"N{n}JB", n, n - 0.5, n + 0.5) for n in range(300, 330))
+    ticks = NameTicks(Dimension("tailnum", pa.string(), "values", places))
+    ticks.fit(pixels, "bottom")
+    [(_, at)] = ticks.values(299.5, 329.5, pixels, "bottom")
+    between_lines = (at[1] - at[0]) * pixels / len(places) / math.sqrt(2)
+    assert ticks.turned and between_lines >= 0.95 * theme.current().line_height("caption")
