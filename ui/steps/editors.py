@@ -517,6 +517,7 @@ class UnwindEditor(StepEditor):
         self.column.setCurrentText(step.column if step else "")
         if step is None:
             self.column.setCurrentIndex(0 if lists else -1)
+        yielding(self.column)
         self.keep = QCheckBox("Keep rows without items")
         self.keep.setChecked(bool(step and step.keep_empty))
         layout = column(self)

@@ -270,7 +270,7 @@ class BucketsEditor(StepEditor):
         super().__init__(context, parent)
         self._edges = None if step is None or isinstance(step.edges, int) else step.edges
         self.column = ColumnBox(self.names, step.column if step else "")
-        self.column.setFixedWidth(12 * theme.current().line_height())
+        yielding(self.column, 12 * theme.current().line_height())
         self.count = number_field("Ranges", RANGES, least=1, most=10_000)
         if step is not None and isinstance(step.edges, int):
             self.count.setValue(step.edges)
