@@ -19,6 +19,7 @@ from lamella.core.query.charts.dimensions import Extent, is_even_value, seconds_
 from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, X, Y
 from lamella.core.query.charts.spec import BOX, HISTOGRAM, SCATTER, ChartSpec, is_on_line
 from lamella.core.query.engine import CountedCache
+from lamella.core.query.functions.types import per_second
 from lamella.core.query.source import FigureRows
 
 MOST_FIGURES = 400
@@ -206,8 +207,7 @@ class ChartRows:
             if extremes is not None:
                 low, high, rows = extremes
                 if is_.is_timestamp(kind):
-                    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-                    low, high = low * 10**6 // per_second, high * 10**6 // per_second
+                    low, high = (end * 10**6 // per_second(kind.unit) for end in (low, high))
                 ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
                 extremes_by_name |= {figure: (ends[figure],) for figure in figures} | {"n": (rows,)}
                 self._stated_highs[role] = high
