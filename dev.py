@@ -76,6 +76,9 @@ WORKERS = ("-n", "2", "--dist", "worksteal")
 """Two processes share the tests; the one that finishes first takes over some of the other's. Arguments after
 `test` can override this."""
 SLOWEST = ("--durations", "10")
+NO_BYTECODE = [] if sys.dont_write_bytecode else ["--no-compile"]
+"""What pip takes. Compiling all 13,000 modules of the packages takes about half a minute, and most are never
+imported; those that are get their bytecode then."""
 LIMIT_SECONDS = 300
 """The time limit of all checks on two idle cores. Exceeding it is reported but is no failure: machines
 differ."""
@@ -190,7 +193,7 @@ def prepare_environment(extras: set[str]) -> None:
     target = f"{ROOT}[{','.join(sorted(extras))}]" if extras else str(ROOT)
     print("Installing (once; takes a few minutes on a slow connection)", flush=True)
     pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    call([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target])
+    call([*pip, *NO_BYTECODE, "-c", str(ROOT / "constraints.txt"), "-e", target])
     STAMP.write_text("\n".join([wanted, *sorted(extras)]) + "\n", encoding="utf8")
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import importlib.metadata
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -105,6 +107,22 @@ def test_an_installation_is_good_until_what_is_declared_changes(dev, tmp_path):
     assert not dev.installed(stamp, {"dev", "bench"}, first)
     (tmp_path / "constraints.txt").write_text("c")
     assert not dev.installed(stamp, {"dev"}, dev.fingerprint(tmp_path))
+
+
+@pytest.mark.parametrize(("shell", "flags"), [(None, ["--no-compile"]), ("1", [])])
+def test_packages_are_compiled_when_they_are_imported_if_bytecode_is_written_then(shell, flags, monkeypatch):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    given = {} if shell is None else {"PYTHONDONTWRITEBYTECODE": shell}
+    program = "import dev; print(dev.NO_BYTECODE)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment | given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == f"{flags}\n", done.stderr
 
 
 def says(word: str, status: int = 0) -> list[str]:
