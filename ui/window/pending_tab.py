@@ -60,6 +60,12 @@ class PendingTab(QWidget):
         is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
         return tuple(key) if is_key else None
 
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether the keyboard focus of its window is in this tab, which may not be shown yet."""
+        focus = self.window().focusWidget()
+        return focus is not None and (focus is self or self.isAncestorOf(focus))
+
     def state(self) -> dict[str, Any]:
         return dict(self.saved)
 
@@ -114,6 +120,7 @@ class PendingTab(QWidget):
     def _refresh(self) -> None:
         if self.body is None:
             return
+        had_keyboard = self.has_keyboard
         close: Choice = ("Close this tab", self.close_requested.emit)
         if self.problem is not None:
             what, why, fix = sentences(self.problem)
@@ -132,6 +139,8 @@ class PendingTab(QWidget):
         self.body.bar.setVisible(self.is_opening and not self._slow.isActive())
         self.setFocusProxy(self.body.first)
         self.setAccessibleName(self.body.said)
+        if had_keyboard:
+            self.setFocus()  # hiding a button moves the focus out of the tab
 
 
 class Body(QWidget):

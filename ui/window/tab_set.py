@@ -203,7 +203,7 @@ class TabSet(QStackedWidget):
 
     def _replace(self, tab: PendingTab, widget: QWidget) -> None:
         place, is_current = self.tabs.indexOf(tab), tab is self.current
-        has_keyboard = tab.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
+        has_keyboard = tab.has_keyboard
         title, icon, tip = (tab.property(name) for name in ("title", "icon", "tip"))
         with QSignalBlocker(self.tabs):
             self._insert(place, widget, title, icon, tip)

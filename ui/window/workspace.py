@@ -201,6 +201,8 @@ class Workspace(QObject):
         self._window.tabs.current_changed.emit()
         self._restore_stores(state.get(STORES))
         current_tab = self._window.tabs.current
+        if current_tab is not None:
+            current_tab.setFocus()
         if isinstance(current_tab, PendingTab) and opens_current:
             current_tab.settled.connect(self.settled)
             self.open_current()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from lamella import Store, col
 from lamella.core.errors import FileProblem
@@ -490,3 +490,40 @@ def test_nothing_is_saved_while_it_is_turned_off(qtbot, window, memory, file_tab
     assert not window.workspace.is_on
     window.workspace.turn(True)
     qtbot.waitUntil(lambda: len(memory.entries) == 2 and bool(memory.entries[-1].state))
+
+
+def test_the_grid_in_front_has_the_keyboard_after_a_restart(window, file_tab, restart, opened_tab):
+    again = restart(window)
+    assert opened_tab(again).grid is again.focusWidget()
+
+
+def test_the_console_in_front_has_the_keyboard_after_a_restart(qtbot, window, console, restart):
+    again = restart(window)
+    qtbot.waitUntil(lambda: again.consoles.current is not None)
+    assert again.focusWidget() is again.consoles.current.editor
+
+
+def test_opening_in_a_restored_tab_does_not_take_the_keyboard_from_elsewhere(
+    window, file_tab, restart, opened_tab
+):
+    again = restart(window)
+    again.sidebar.setFocus()
+    opened_tab(again)
+    assert again.sidebar.isAncestorOf(again.focusWidget())
+
+
+def test_the_keyboard_stays_in_a_tab_that_is_opened_again(qtbot):
+    window = QWidget()
+    place = PendingTab("dataset", "orders", {}, lambda tab: None)
+    layout = QVBoxLayout(window)
+    for widget in (QLineEdit(), place, QLineEdit()):
+        layout.addWidget(widget)
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitActive(window)
+    place.setFocus()
+    place.open()
+    place.fail(FileProblem("orders.csv", "was not found"))
+    assert window.focusWidget() is buttons(place)["Try again"]
+    QTest.keyClick(buttons(place)["Try again"], Qt.Key.Key_Space)
+    assert place.is_opening and place.has_keyboard
