@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
 from lamella.core.query.line import Line
-from lamella.core.query.source import Source
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import path_or_address
 from lamella.core.scan.parallel import end_threads
@@ -30,7 +29,7 @@ from lamella.ui.widgets.sidebar import Entry, Sidebar, SidebarSplitter
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import ask_change, handlers, try_out
-from lamella.ui.window.action_state import ActionBar, ActionSet, current_column, situation
+from lamella.ui.window.action_state import ActionBar, ActionSet, AltKey, current_column, situation
 from lamella.ui.window.benchmarking import ask_benchmark_file, benchmark_open_table, show_saved_runs
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -41,6 +40,7 @@ from lamella.ui.window.file_watch import Key, entry_key, icon_of, is_file
 from lamella.ui.window.help import Help
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory, WindowEntry
+from lamella.ui.window.open_files import joinable
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.searches import Searches
 from lamella.ui.window.servers import ServerFiles
@@ -145,7 +145,7 @@ class MainWindow(QMainWindow):
 
     def _attach(self, tab: DatasetTab) -> None:
         """Give a grid what it needs from the window: menus, actions, and other data to join with."""
-        tab.steps.others = partial(self._joinable, tab)
+        tab.steps.others = partial(joinable, self, tab)
         tab.changed.connect(self.update_state)
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
@@ -154,23 +154,6 @@ class MainWindow(QMainWindow):
         tab.editing.import_requested.connect(self._offer_import)
         tab.blocks.import_requested.connect(self._offer_import)
         self.commands.attach(tab.grid)
-
-    def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
-        """The datasets that a tab can join with, by name: the tables of its own store first, then those of
-        the other open stores, and what is open in other tabs."""
-        sources: dict[str, Callable[[], Source]] = {}
-        stores = {str(store.path): store for store in self.library.stores}
-        entries = [entry.key for entry in self.sidebar.entries("table") if entry.key[0] in stores]
-        for path, table in sorted(entries, key=lambda key: key[0] != tab.key[0]):
-            name = table if path == tab.key[0] or table not in sources else f"{stores[path].name} / {table}"
-            sources.setdefault(name, partial(stores[path].__getitem__, table))
-        for open_tab in sorted(self.tabs.dataset_tabs, key=lambda open_tab: open_tab is not tab):
-            if is_file(open_tab.key):
-                name = (
-                    open_tab.name if open_tab.name not in sources else f"{open_tab.name} ({open_tab.key[0]})"
-                )
-                sources.setdefault(name, partial(getattr, open_tab, "dataset"))
-        return sources
 
     @cached_property
     def saved_runs(self) -> SavedRuns:
@@ -468,22 +451,11 @@ class MainWindow(QMainWindow):
             menus.append(
                 self.commands.fill(bar.addMenu(name), [action for action in ACTIONS if action.menu == name])
             )
-        self._alt_alone = False
         folds = not bar.isNativeMenuBar()
         self.action_bar.show_menus(menus if folds else [])
         bar.setVisible(not folds)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        modifiers = event.modifiers() & ~Qt.KeyboardModifier.AltModifier
-        self._alt_alone = event.key() == Qt.Key.Key_Alt and not modifiers
-        super().keyPressEvent(event)
-
-    def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """Show or hide the menu bar when Alt alone is released."""
-        if event.key() == Qt.Key.Key_Alt and self._alt_alone and not self.menuBar().isNativeMenuBar():
-            self.menuBar().setVisible(not self.menuBar().isVisible())
-        self._alt_alone = False
-        super().keyReleaseEvent(event)
+        if folds:
+            AltKey(self).alone.connect(lambda: bar.setVisible(not bar.isVisible()))
 
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)
@@ -581,8 +553,14 @@ class MainWindow(QMainWindow):
 
     def _may_stop(self, what: str) -> bool:
         """Ask before a running change is stopped."""
-        answer = QMessageBox.question(
-            self, "Lamella", f"{what or 'A change'} is not done yet. Stop it and close?",
-            QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel,
+        box = QMessageBox(
+            QMessageBox.Icon.Question, "Lamella", f"{what or 'A change'} is not done yet. Stop it and close?",
+            parent=self,
         )  # fmt: skip
-        return answer == QMessageBox.StandardButton.Close
+        stop = box.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.exec()
+        is_stopped = box.clickedButton() is stop
+        box.deleteLater()
+        return is_stopped

@@ -33,6 +33,7 @@ from lamella.core.query.source import Source, whole_snapshot
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import fit_into_window
+from lamella.ui.steps.editors import OtherSource
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldForm, Reason
 
@@ -295,10 +296,6 @@ class CompareDialog(QDialog):
         self.compare_button.clicked.connect(self._compare)
 
 
-def sides_of(sides: Mapping[str, Callable[[], Source]]) -> list[OtherSide]:
+def sides_of(sources: Mapping[str, OtherSource]) -> list[OtherSide]:
     """The datasets that can be joined, which can also be compared."""
-
-    def side(title: str, source: Callable[[], Source]) -> OtherSide:
-        return OtherSide(title, lambda job: source())
-
-    return [side(title, source) for title, source in sides.items()]
+    return [OtherSide(title, source.open) for title, source in sources.items()]

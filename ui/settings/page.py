@@ -4,6 +4,7 @@ back to its default."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
@@ -23,12 +24,25 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import LamellaError
 from lamella.core.settings import SETTINGS, Origin, Setting, Settings, Value
+from lamella.core.store.paths import is_store
 from lamella.ui import theme
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import DecimalBox, IconButton, NumberBox, Reason
 
 WIDTH, EDITOR_WIDTH = 720, 260
 STEP = 0.1
 Change = Callable[[str, Value], object]
+
+
+def store_problem(text: str) -> str:
+    """Why imports cannot go to this folder; empty if they can. Blocks."""
+    folder, fix = Path(text), "Choose the folder of a store, or make one with New store… in the menu File"
+    if not folder.is_absolute():
+        return f"{text} is not the whole path of a folder. {fix}"
+    if is_store(folder):
+        return ""
+    what = "There is no store in the folder" if folder.is_dir() else "There is no folder"
+    return f"{what} {text}. {fix}"
 
 
 class SettingsPage(QWidget):
@@ -38,14 +52,16 @@ class SettingsPage(QWidget):
     state_changed = Signal()
     workspace_kind = "settings"
 
-    def __init__(self, settings: Settings, change: Change, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, settings: Settings, change: Change, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.search = QLineEdit(placeholderText="Search settings", clearButtonEnabled=True)
         self.search.setAccessibleName("Search settings")
         self.nothing = QLabel("No setting matches.")
         theme.variant(self.nothing, "muted")
         self.nothing.hide()
-        self.rows = {setting.name: SettingRow(setting, settings, change) for setting in SETTINGS}
+        self.rows = {setting.name: SettingRow(setting, settings, change, tasks) for setting in SETTINGS}
         self._headings: dict[str, QLabel] = {}
         self._build()
         self.search.textChanged.connect(self._filter)
@@ -126,7 +142,7 @@ def _centred(widget: QWidget) -> QWidget:
 class SettingRow(QWidget):
     """A setting: its name, its purpose, the source of its value, its editor, and a reset button."""
 
-    def __init__(self, setting: Setting, settings: Settings, change: Change) -> None:
+    def __init__(self, setting: Setting, settings: Settings, change: Change, tasks: Tasks) -> None:
         super().__init__()
         self.setting = setting
         self._settings, self._change = settings, change
@@ -134,7 +150,7 @@ class SettingRow(QWidget):
         self.about, self.origin, self.reason = QLabel(f"{setting.help}."), QLabel(), Reason()
         self.reset = IconButton("undo", f"Back to the default of {self.title.text()}")
         self.reset.clicked.connect(lambda: self._take(setting.default))
-        self.editor = editor_of(setting, self._take, self._say)
+        self.editor = editor_of(setting, self._take, self._say, tasks)
         self.editor.setAccessibleName(self.title.text())
         self.editor.setAccessibleDescription(self.about.text())
         self.title.setBuddy(self.editor)
@@ -217,7 +233,7 @@ class Editor(QWidget):
         raise NotImplementedError
 
 
-def editor_of(setting: Setting, take: Take, say: Say) -> Editor:
+def editor_of(setting: Setting, take: Take, say: Say, tasks: Tasks) -> Editor:
     """The editor for the type of a setting."""
     if setting.choices:
         return ChoiceEditor(setting, take)
@@ -225,6 +241,8 @@ def editor_of(setting: Setting, take: Take, say: Say) -> Editor:
         return SwitchEditor(take)
     if isinstance(setting.default, int | float):
         return NumberEditor(setting, take)
+    if setting.is_folder:
+        return StoreEditor(setting, take, say, tasks)
     return TextEditor(setting, take, say)
 
 
@@ -290,10 +308,7 @@ class TextEditor(Editor):
         self.box = QLineEdit(placeholderText=setting.unset)
         self.box.textEdited.connect(self._check)
         self.box.editingFinished.connect(self._finish)
-        self.browse = QPushButton("Browse…")
-        self.browse.setVisible(setting.is_folder)
-        self.browse.clicked.connect(self._browse)
-        _fill(self, self.box, self.browse)
+        _fill(self, self.box)
 
     def show_value(self, value: Value) -> None:
         self._shown = str(value)
@@ -305,18 +320,44 @@ class TextEditor(Editor):
         try:
             self._setting.checked(text)
         except LamellaError as error:
-            self._say(error.fix)
-            theme.variant(self.box, "invalid")
+            self._refuse(error.fix)
             return False
         self._say("")
         theme.variant(self.box, "")
         return True
+
+    def _refuse(self, reason: str) -> None:
+        self._say(reason)
+        theme.variant(self.box, "invalid")
 
     def _finish(self) -> None:
         """Take the text. An invalid text stays visible, and the value does not change."""
         text = self.box.text()
         if text != self._shown and self._check(text):
             self._take(text)
+
+
+class StoreEditor(TextEditor):
+    """Edits the folder of a store, which is taken once it was looked at off the GUI thread."""
+
+    def __init__(self, setting: Setting, take: Take, say: Say, tasks: Tasks) -> None:
+        super().__init__(setting, take, say)
+        self._tasks = tasks
+        self.browse = QPushButton("Browse…")
+        self.browse.clicked.connect(self._browse)
+        self.layout().addWidget(self.browse)
+
+    def _finish(self) -> None:
+        text = self.box.text()
+        if text == self._shown or not text:
+            super()._finish()
+            return
+
+        def done(problem: str) -> None:
+            if self.box.text() == text:  # it may have been edited meanwhile
+                self._refuse(problem) if problem else super(StoreEditor, self)._finish()
+
+        self._tasks.read(lambda job: store_problem(text), done, owner=self, quiet=True)
 
     def _browse(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, "Choose a folder", self.box.text())

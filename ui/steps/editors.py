@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
 from lamella.core.query.expressions import Expression
 from lamella.core.query.source import Source
@@ -45,7 +46,7 @@ from lamella.core.query.steps import (
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.tasks import Tasks
+from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import (
     FieldRow,
     FieldRows,
@@ -60,6 +61,14 @@ UNWRITTEN = "…"
 
 
 @dataclass(frozen=True)
+class OtherSource:
+    """A dataset to join with. `open` blocks, and reads the file if its tab `is_pending`."""
+
+    open: Callable[[Job], Source]
+    is_pending: bool = False
+
+
+@dataclass(frozen=True)
 class StepContext:
     """What an editor may need: the columns and steps before its own step, and the datasets to join, by
     name."""
@@ -67,7 +76,7 @@ class StepContext:
     schema: pa.Schema
     tasks: Tasks
     source: Source
-    others: Callable[[], Mapping[str, Callable[[], Source]]] = dict
+    others: Callable[[], Mapping[str, OtherSource]] = dict
     draft: Any = None
     sources: Mapping[str, Source] = field(default_factory=dict)
     before: tuple[Step, ...] = ()
@@ -446,7 +455,8 @@ class SqlEditor(StepEditor):
     def __init__(self, context: StepContext, step: Sql | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self._rows = step.rows if step else context.source.name
-        self._others: dict[str, Source] = {}
+        self._others, self._opened = dict[str, Source](), dict[str, Source]()
+        self._opening: Handle | None = None
         self.text = QPlainTextEdit(step.text if step else f'SELECT *\nFROM "{self._rows}"')
         self.text.setAccessibleName("SELECT")
         self.text.setFont(theme.current().mono_font())
@@ -460,17 +470,42 @@ class SqlEditor(StepEditor):
     def step(self) -> Sql | None:
         from lamella.core.query.sql.step import sql_step
 
-        def find(name: str) -> Source | None:
-            sources = self.context.others()
-            return self.context.sources.get(name) or (sources[name]() if name in sources else None)
+        pending: dict[str, OtherSource] = {}
 
+        def find(name: str) -> Source | None:
+            known, other = self.context.sources.get(name) or self._opened.get(name), others.get(name)
+            if known is not None or other is None:
+                return known
+            if other.is_pending:
+                pending[name] = other
+                return self.context.source
+            return other.open(Job())
+
+        others = self.context.others()
         try:
-            step, self._others = sql_step(self.text.toPlainText(), self._rows, find)
+            step, sources = sql_step(self.text.toPlainText(), self._rows, find)
         except LamellaError as error:
             self.say(str(error))
             return None
+        if pending:
+            self._open(pending)
+            return None
+        self._others = sources
         self.say("")
         return step
+
+    def _open(self, pending: Mapping[str, OtherSource]) -> None:
+        """Open the files of pending tabs that the statement names; then it makes a step."""
+
+        def work(job: Job) -> None:
+            self._opened.update({name: other.open(job) for name, other in pending.items()})
+
+        if self._opening is not None:
+            self._opening.cancel()
+        self.say(f"Opening {', '.join(map(visible, pending))}…")
+        self._opening = self.context.tasks.read(
+            work, lambda _: self.tell(), lambda error: self.say(str(error)), owner=self, quiet=True
+        )  # fmt: skip
 
     def sources(self) -> Mapping[str, Source]:
         return self._others

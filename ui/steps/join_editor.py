@@ -16,7 +16,16 @@ from lamella.core.query.steps import Join, Pipeline, Select
 from lamella.core.relations import Link
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word, yielding
+from lamella.ui.steps.editors import (
+    OtherSource,
+    StepContext,
+    StepEditor,
+    column,
+    heading,
+    line_of,
+    word,
+    yielding,
+)
 from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
 
 MOST_RELATED = 12
@@ -136,7 +145,7 @@ class JoinEditor(StepEditor):
             if place < 0:
                 self.other.addItem(visible(dataset.name))
                 place = self.other.count() - 1
-                self._openers[dataset.name] = lambda: dataset
+                self._openers[dataset.name] = OtherSource(lambda job: dataset)
             self.other.setCurrentIndex(place)
             self._take_other(dataset)
             self.pairs.clear()
@@ -210,14 +219,14 @@ class JoinEditor(StepEditor):
         if place < 0:
             self.other.addItem(visible(source.name))
             place = self.other.count() - 1
-            self._openers[source.name] = lambda: source
+            self._openers[source.name] = OtherSource(lambda job: source)
         self.other.setCurrentIndex(place)
         self._take_other(source)
         for left, right in zip(step.left_on, step.right_on, strict=True):
             self._add(left, right)
 
     def _choose(self, place: int) -> None:
-        opener = list(self._openers.values())[place]
+        other = list(self._openers.values())[place]
 
         def opened(source: Source) -> None:
             if place != self.other.currentIndex():
@@ -229,7 +238,7 @@ class JoinEditor(StepEditor):
             self.tell()
 
         self.context.tasks.read(
-            lambda job: _opened(opener(), job),
+            lambda job: _opened(other.open(job), job),
             opened,
             lambda error: self.say(str(error)),
             owner=self,

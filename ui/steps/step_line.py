@@ -14,7 +14,7 @@ from lamella.core.query.source import Source
 from lamella.core.query.steps import Step, Where
 from lamella.ui import theme
 from lamella.ui.steps.chips import ChipState, StepsBar
-from lamella.ui.steps.editors import StepContext
+from lamella.ui.steps.editors import OtherSource, StepContext
 from lamella.ui.steps.kinds import KINDS, step_words
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.tasks import Tasks
@@ -25,7 +25,7 @@ DEBOUNCE_MS = 200
 MOST_SHARE = 0.4
 """The maximum share of the tab's height for an editor, which scrolls if it needs more."""
 
-Sources = Callable[[], Mapping[str, Callable[[], Source]]]
+Sources = Callable[[], Mapping[str, OtherSource]]
 
 
 class StepLine(QWidget):

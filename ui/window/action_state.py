@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.preview import takes_types
@@ -289,6 +289,47 @@ class ActionBar(QToolBar):
         for button in self.buttons.values():
             if (button.property("variant") or "") != look:
                 theme.variant(button, look)
+
+
+class AltKey(QObject):
+    """Notices in a window when Alt is pressed and released, with no other key, click or window between."""
+
+    alone = Signal()
+    _OTHER_USES = (
+        QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride, QEvent.Type.MouseButtonPress, QEvent.Type.Wheel,
+        QEvent.Type.WindowDeactivate,
+    )  # fmt: skip
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window, self._pressed = window, False
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt:
+            self._follow_alt(event)
+        elif self._pressed and event.type() in self._OTHER_USES and not _is_alt(event):
+            self._stop()
+        return False
+
+    def _follow_alt(self, event: QKeyEvent) -> None:
+        if event.type() is QEvent.Type.KeyPress and not event.isAutoRepeat():
+            self._stop()
+            if not event.modifiers() & ~Qt.KeyboardModifier.AltModifier:
+                self._pressed = True
+                QApplication.instance().installEventFilter(self)  # shortcuts do not reach the window
+        elif event.type() is QEvent.Type.KeyRelease and self._pressed and not event.isAutoRepeat():
+            self._stop()
+            self.alone.emit()
+
+    def _stop(self) -> None:
+        if self._pressed:
+            self._pressed = False
+            QApplication.instance().removeEventFilter(self)
+
+
+def _is_alt(event: QEvent) -> bool:
+    return isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt
 
 
 SLACK = 24 * len(TOOLBAR)

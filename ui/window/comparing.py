@@ -22,6 +22,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.steps.editors import OtherSource
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.controls import ICON_GAP
 from lamella.ui.window.charting import Charting
@@ -148,7 +149,7 @@ class Comparing(QObject):
         follows = self._tab.table is not None
         self._show(Compared(chip, make, follows, side, choices, swapped))
 
-    def ask(self, sources: Mapping[str, Callable[[], Source]]) -> CompareDialog:
+    def ask(self, sources: Mapping[str, OtherSource]) -> CompareDialog:
         """Ask what to compare with; `sources` are the open datasets, including the tab's own."""
         from lamella.ui.comparison.dialog import CompareDialog, sides_of
 

@@ -107,15 +107,15 @@ class LineActions(QObject):
         """Run the query on the clipboard, if it is one of this dataset."""
         tab, text, sources = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
 
-        def find(name: str) -> Source:
-            if name == tab.dataset.name:
-                return tab.dataset
-            if name not in sources:
-                raise UnknownTable(name, "what is open", [tab.dataset.name, *sources])
-            return sources[name]()
-
         def read(job: Job) -> Query:
             from lamella.core.query.sql_reader import from_text
+
+            def find(name: str) -> Source:
+                if name == tab.dataset.name:
+                    return tab.dataset
+                if name not in sources:
+                    raise UnknownTable(name, "what is open", [tab.dataset.name, *sources])
+                return sources[name].open(job)
 
             return from_text(text, find)
 

@@ -35,7 +35,7 @@ def show_settings(window: Window) -> SettingsPage | None:
 def make_settings(window: Window) -> SettingsPage:
     from lamella.ui.settings.page import SettingsPage
 
-    return SettingsPage(window.memory.settings, partial(change_setting, window))
+    return SettingsPage(window.memory.settings, partial(change_setting, window), window.tasks)
 
 
 def change_setting(window: Window, name: str, value: Value) -> None:

@@ -179,16 +179,12 @@ def test_closing_while_a_benchmark_runs_asks_and_leaves_no_process(
 ) -> None:
     questions: list[str] = []
 
-    def answer(*words: object) -> QMessageBox.StandardButton:
-        questions.append(str(words[2]))
-        return answers.pop(0)
+    def answer(box: QMessageBox) -> None:
+        questions.append(box.text())
+        {button.text().replace("&", ""): button for button in box.buttons()}[answers.pop(0)].click()
 
-    answers = [
-        QMessageBox.StandardButton.Cancel,
-        QMessageBox.StandardButton.Cancel,
-        QMessageBox.StandardButton.Close,
-    ]
-    monkeypatch.setattr(QMessageBox, "question", answer)
+    answers = ["Cancel", "Cancel", "Stop and close"]
+    monkeypatch.setattr(QMessageBox, "exec", answer)
     window.show_benchmark()
     panel = window.benchmark
     assert panel is not None

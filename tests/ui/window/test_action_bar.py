@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QToolBar
 from pytestqt.qtbot import QtBot
 
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Limit
 from lamella.ui import theme
 from lamella.ui.actions import ACTIONS, LABELLED, MENUS
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
 
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
 
@@ -49,6 +53,26 @@ def test_alt_alone_shows_the_menu_bar_and_hides_it(qtbot: QtBot, window: MainWin
     qtbot.keyPress(window, Qt.Key.Key_Left)
     qtbot.keyRelease(window, Qt.Key.Key_Alt)
     assert not window.menuBar().isVisible()
+
+
+def test_alt_with_another_key_or_a_click_leaves_the_menu_bar_hidden(
+    qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    file_tab.apply(Line.of([Limit(10)], {}))
+    settled()
+
+    def go_back() -> None:
+        QTest.keyClick(file_tab.grid, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+
+    def click() -> None:
+        QTest.mouseClick(file_tab.grid.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier)
+
+    for act in (go_back, click):
+        qtbot.keyPress(file_tab.grid, Qt.Key.Key_Alt)
+        act()
+        qtbot.keyRelease(file_tab.grid, Qt.Key.Key_Alt)
+        assert not window.menuBar().isVisible()
+    assert not file_tab.line.steps, "the shortcut was used"
 
 
 def test_the_search_field_opens_the_palette(qtbot: QtBot, window: MainWindow) -> None:

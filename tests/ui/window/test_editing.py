@@ -212,21 +212,44 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     assert "note" in window.commands["undo"].toolTip()
 
 
-def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
-    go_on = threading.Event()
-    window.tasks.write(lambda job: go_on.wait(60), text="Importing trips")
-    questions: list[str] = []
+def answer_by(act, questions: list[str]) -> None:
+    """Answer the question on closing that comes next."""
 
     def answer() -> None:
         box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox))
         questions.append(box.text())
-        box.button(QMessageBox.StandardButton.Cancel).click()
+        act(box, {button.text().replace("&", ""): button for button in box.buttons()})
 
     QTimer.singleShot(0, answer)
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Escape, Qt.Key.Key_Return])
+def test_closing_while_a_change_runs_asks_and_stays_open_unless_it_is_to_stop(window, qtbot, key) -> None:
+    go_on = threading.Event()
+    window.tasks.write(lambda job: go_on.wait(60), text="Importing trips")
+    questions: list[str] = []
+    answer_by(lambda box, buttons: QTest.keyClick(box, key), questions)
     assert not window.close()
     assert "Importing trips" in questions[0] and window.isVisible()
     go_on.set()
     qtbot.waitUntil(lambda: not window.tasks.running)
+
+
+def test_closing_while_a_change_runs_stops_it_by_a_button_that_accepts(window) -> None:
+    ended, roles = threading.Event(), QMessageBox.ButtonRole
+
+    def work(job: Job) -> None:
+        with job.interrupted_by(ended.set):
+            assert ended.wait(60)
+
+    def stop(box, buttons) -> None:
+        found = {text: box.buttonRole(button) for text, button in buttons.items()}
+        buttons["Stop and close"].click()
+        assert found == {"Stop and close": roles.AcceptRole, "Cancel": roles.RejectRole}
+
+    window.tasks.write(work, text="Importing trips")
+    answer_by(stop, [])
+    assert window.close() and ended.is_set()
 
 
 def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypatch) -> None:
@@ -240,7 +263,7 @@ def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypa
             assert ended.wait(60)
 
     monkeypatch.setattr(StoreMaintenance, "flush_idle", flush)
-    monkeypatch.setattr(QMessageBox, "question", lambda *words: pytest.fail(words[2]))
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: pytest.fail(box.text()))
     window.at_rest.timer.timeout.emit()
     assert begun.wait(60)
     assert window.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -80,6 +82,34 @@ def test_text_that_cannot_be_is_said_at_once_and_changes_nothing(qtbot, page, me
     qtbot.keyClicks(row.editor.box, "mongodb://other:1")
     qtbot.keyClick(row.editor.box, Qt.Key.Key_Return)
     assert memory.settings["mongodb_uri"] == "mongodb://other:1" and not row.reason.isVisible()
+
+
+@pytest.mark.parametrize("kind", ["no folder", "no store", "not the whole path"])
+def test_folder_without_a_store_is_refused_beside_its_field(qtbot, page, memory, tmp_path, kind):
+    folder = {"no folder": tmp_path / "nowhere", "no store": tmp_path, "not the whole path": Path("here")}[
+        kind
+    ]
+    row = page.rows["default_store"]
+    row.editor.box.setText(str(folder))
+    qtbot.keyClick(row.editor.box, Qt.Key.Key_Return)
+    qtbot.waitUntil(row.reason.isVisible)
+    said = row.reason.text().replace("\u200b", "")
+    assert str(folder) in said and "New store…" in said
+    assert memory.settings["default_store"] == "" and row.editor.box.text() == str(folder)
+
+
+def test_folder_of_a_store_is_taken(qtbot, page, memory, tmp_path, store):
+    row = page.rows["default_store"]
+    row.editor.box.setText(str(tmp_path / "nowhere"))
+    qtbot.keyClick(row.editor.box, Qt.Key.Key_Return)
+    qtbot.waitUntil(row.reason.isVisible)
+    row.editor.box.setText(str(store.path))
+    qtbot.keyClick(row.editor.box, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: memory.settings["default_store"] == str(store.path))
+    assert not row.reason.isVisible()
+    row.editor.box.clear()
+    qtbot.keyClick(row.editor.box, Qt.Key.Key_Return)
+    assert memory.settings["default_store"] == ""
 
 
 def test_switch_turns_the_workspace_off_and_on(qtbot, window, page):

@@ -18,7 +18,7 @@ from lamella import Store, col
 from lamella.core.errors import FileProblem
 from lamella.core.query import agg
 from lamella.core.query.line import Line, LineStep
-from lamella.core.query.steps import Group, Join, Pipeline, Sort, Where
+from lamella.core.query.steps import Group, Join, Pipeline, Sort, Sql, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.filters.tree import from_filter, to_json
 from lamella.ui.formats.formats import Format
@@ -527,3 +527,57 @@ def test_the_keyboard_stays_in_a_tab_that_is_opened_again(qtbot):
     assert window.focusWidget() is buttons(place)["Try again"]
     QTest.keyClick(buttons(place)["Try again"], Qt.Key.Key_Space)
     assert place.is_opening and place.has_keyboard
+
+
+@pytest.fixture
+def beside_pending(window, file, file_tab, settled, restart, opened_tab) -> tuple[MainWindow, DatasetTab]:
+    """A window after a restart, in which the tab of the file carriers.parquet was not looked at yet."""
+    carriers = file.with_name("carriers.parquet")
+    pq.write_table(pa.table({"carrier": ["AA", "UA"], "name": ["American", "United"]}), carriers)
+    window.open_paths([carriers])
+    settled()
+    window.tabs.show_tab(file_tab)
+    again = restart(window)
+    tab = opened_tab(again)
+    assert [pending.property("title") for pending in again.tabs.pending_tabs] == ["carriers.parquet"]
+    return again, tab
+
+
+def test_files_of_tabs_not_looked_at_yet_can_be_joined(qtbot, beside_pending):
+    window, tab = beside_pending
+    window.commands["join"].trigger()
+    other = tab.steps.editor.other
+    place = other.findText("carriers.parquet")
+    other.setCurrentIndex(place)
+    other.activated.emit(place)
+    qtbot.waitUntil(lambda: tab.view is not None and "name" in tab.view.schema.names)
+    assert window.tabs.pending_tabs, "its tab is still opened when it is looked at"
+
+
+def test_files_of_tabs_not_looked_at_yet_can_be_compared(qtbot, beside_pending):
+    _, tab = beside_pending
+    dialog = tab.comparing.ask(tab.steps.others())
+    dialog.choose("carriers.parquet")
+    qtbot.waitUntil(lambda: dialog.is_settled)
+    assert [dialog.key.item(row).text() for row in range(dialog.key.count())] == ["carrier"]
+    dialog.reject()
+
+
+def test_files_of_tabs_not_looked_at_yet_can_be_named_in_a_step_of_sql(qtbot, beside_pending):
+    _, tab = beside_pending
+    tab.steps.add(Sql)
+    tab.steps.editor.text.setPlainText('SELECT name FROM "carriers.parquet" JOIN flights USING (carrier)')
+    qtbot.waitUntil(lambda: tab.view is not None and tab.view.schema.names == ["name"], timeout=15_000)
+
+
+def test_a_file_of_a_tab_not_looked_at_yet_that_is_gone_says_so_where_it_is_chosen(
+    qtbot, file, beside_pending
+):
+    window, tab = beside_pending
+    file.with_name("carriers.parquet").unlink()
+    window.commands["join"].trigger()
+    editor = tab.steps.editor
+    place = editor.other.findText("carriers.parquet")
+    editor.other.setCurrentIndex(place)
+    editor.other.activated.emit(place)
+    qtbot.waitUntil(lambda: "carriers.parquet" in editor.reason.text().replace("\u200b", ""))
