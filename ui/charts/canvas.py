@@ -343,6 +343,10 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self._show_ring(*mark)
         QToolTip.showText(event.globalPosition().toPoint(), hover_text(self.data, mark[1].row), self)
 
+    def viewportEvent(self, event: QEvent) -> bool:
+        # the scene has no tooltips, and would hide the text of a figure once the mouse rests on it
+        return event.type() == QEvent.Type.ToolTip or bool(super().viewportEvent(event))
+
     def leaveEvent(self, event: QEvent) -> None:
         self._show_ring(None, None)
         super().leaveEvent(event)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QImage
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
 
 from lamella import col, resources
 from lamella.core.filters.expr import Predicate
@@ -184,6 +184,18 @@ def test_the_mouse_over_a_figure_says_its_values(qtbot, chart, monkeypatch):
     mark = view.canvas.panels[0].made.marks[0]
     QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
     assert said and "carrier: " in said[-1] and "Mean of delay: " in said[-1] and "rows" in said[-1]
+
+
+def test_the_values_of_a_figure_stay_while_the_mouse_rests_on_it(chart):
+    view = chart(BY_CARRIER)
+    viewport, point = view.canvas.viewport(), point_of(view, view.canvas.panels[0].made.marks[0])
+    scene_events: list[QEvent.Type] = []
+    record = QObject()
+    record.eventFilter = lambda _, event: bool(scene_events.append(event.type()))
+    view.canvas.scene().installEventFilter(record)
+    QApplication.sendEvent(viewport, QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point)))
+    assert QEvent.Type.GraphicsSceneHelp not in scene_events, "the scene hides the text then"
+    view.canvas.scene().removeEventFilter(record)
 
 
 def test_a_click_on_a_bar_filters_by_it(qtbot, chart, settled):
