@@ -55,7 +55,7 @@ class Operand(ABC, Generic[R]):
     def has_words(self, words: str) -> R:
         """Always raises: a value alone cannot tell; only a full-text index can, for the rows of its table."""
         raise BadSearch(
-            f"Only a full-text index can find the words “{words}”",
+            f"Only a full-text index can find the words '{words}'",
             "It covers the rows of a table as stored, and cannot be used in SQL",
             "Put the condition before steps that produce other rows, or use 'contains'",
         )

@@ -70,7 +70,7 @@ def _kind(predicate: Predicate) -> Kind | None:
 
 
 def _name(column: str) -> str:
-    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _RESERVED else f"“{column}”"
+    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _RESERVED else f"'{column}'"
 
 
 def _nested(value: tuple[Any, ...]) -> str:
@@ -87,7 +87,7 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return _nested(value)
     if isinstance(value, str):
-        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _RESERVED else f"“{value}”"
+        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _RESERVED else f"'{value}'"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return _scalar(value)

@@ -95,6 +95,19 @@ def test_the_readme_names_the_packages_as_they_are_built():
     assert f"`lamella-{__version__}-macos-arm64.dmg`" in README and "-macos-arm64.dmg" in workflow
 
 
+SIGNS = re.compile(r"[\u201c\u201d\u201e\u2018\u201a]")
+DATA = {Path("core/datasets/text/source.py")}
+"""Modules in which curly quotes are signs of users' texts."""
+
+
+def test_only_straight_quotes_are_used():
+    modules = [path for room in ("app", "core", "ui") for path in (ROOT / room).rglob("*.py")]
+    files = {path.relative_to(ROOT) for path in [*modules, *map(ROOT.joinpath, PAGES)]} - DATA
+    curly = {path for path in files if SIGNS.search((ROOT / path).read_text(encoding="utf8"))}
+    escaped = {path for path in files if re.search(r"\\u201[cdeCDE8aA]", (ROOT / path).read_text("utf8"))}
+    assert not curly | escaped
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf8")
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}

@@ -368,7 +368,7 @@ class InterpreterChoice(QWidget):
         self.box.addItem("Another…", BROWSE)
         self.box.setToolTip(
             "Which Python runs the systems. One other than the program's own, such as PyPy, can take part"
-            f" only in the workload “{FLOATS.title}”."
+            f" only in the workload '{FLOATS.title}'."
         )
         self.box.setMinimumContentsLength(12)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -483,5 +483,5 @@ class Overview(QWidget):
 
 def _nothing(results: BenchmarkResults) -> str:
     if results.failures:
-        return "Nothing was measured: every attempt failed. “Sentences” says why."
+        return "Nothing was measured: every attempt failed. 'Sentences' says why."
     return "Press Start to measure on this machine. Dashed lines are figures that others published."

@@ -94,7 +94,7 @@ class WorkloadChoice(QWidget):
         self.box.setMaxVisibleItems(30)
         self.box.addItem("All workloads", ALL)
         for name in GROUPS:
-            self.box.addItem(f"All of “{name}”", name)
+            self.box.addItem(f"All of '{name}'", name)
         self.box.insertSeparator(self.box.count())
         for workload in WORKLOADS.values():
             self.box.addItem(workload.title, workload.id)

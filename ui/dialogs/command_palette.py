@@ -122,7 +122,7 @@ class OfferModel(QAbstractListModel):
             more = len(matches[group]) - len(listed)
             rows += [f"{more:,} more: keep typing to find them"] if more else []
         self.beginResetModel()
-        self.rows = rows or [f"Nothing is called “{visible(text.strip())}”"]
+        self.rows = rows or [f"Nothing is called '{visible(text.strip())}'"]
         self.endResetModel()
 
     def is_heading(self, row: int) -> bool:

@@ -180,7 +180,7 @@ class NewTableDialog(WorkDialog):
                 return str(error)
             if wrong:
                 return f"{ID} is reserved for row ids." if name == ID else (
-                    f"Two columns are named “{visible(name)}”."
+                    f"Two columns are named '{visible(name)}'."
                 )  # fmt: skip
         return ""
 

@@ -268,7 +268,7 @@ class AssignmentLine(FieldRow):
         the field."""
         name = self.column.text()
         if name not in self._types or self.what.currentIndex() < 0:
-            self.reason.say(f"There is no column “{visible(name)}”." if name else "")
+            self.reason.say(f"There is no column '{visible(name)}'." if name else "")
             return None
         assignment = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem

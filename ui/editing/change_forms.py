@@ -134,7 +134,7 @@ class ActForm(QWidget):
         known = box.text() in self.types
         theme.variant(box, "" if known or not box.text() else "invalid")
         if not known:
-            self.say(f"There is no column “{visible(box.text())}”." if box.text() else "")
+            self.say(f"There is no column '{visible(box.text())}'." if box.text() else "")
         return known
 
 
@@ -254,7 +254,7 @@ class CastForm(ActForm):
             self.say(str(error))
             return None
         if type_.equals(self.types[name]):
-            self.say(f"“{visible(name)}” is {type_} already.")
+            self.say(f"'{visible(name)}' is {type_} already.")
             return None
         self.say("")
         chosen = {
@@ -347,7 +347,7 @@ class RenameForm(LinesForm):
             if not self.is_column(line.column) or not name:
                 return None
             if column in names:
-                self.say(f"“{visible(column)}” is renamed twice. Remove one of the lines.")
+                self.say(f"'{visible(column)}' is renamed twice. Remove one of the lines.")
                 return None
             names[column] = name
         return Rename(names) if names else None

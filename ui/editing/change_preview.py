@@ -179,8 +179,8 @@ def effect_text(act: Act, effect: Effect) -> str:
     for name, (before, after) in effect.types.items():
         is_new = before is None
         sentences.append(
-            f"“{visible(name)}” is a new column ({after})." if is_new
-            else f"“{visible(name)}” becomes {after}."
+            f"'{visible(name)}' is a new column ({after})." if is_new
+            else f"'{visible(name)}' becomes {after}."
         )  # fmt: skip
     count = len(effect.preview.kinds)
     if count < max(effect.total, effect.conflicting):

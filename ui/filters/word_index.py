@@ -192,7 +192,7 @@ class WordIndexOffer(QFrame):
             self.act.setText("Import…")
             return
         cost = f": {self._cost}" if self._cost else ""
-        offer = f"A search by words needs a full-text index of “{visible(self._column)}”{cost}."
+        offer = f"A search by words needs a full-text index of '{visible(self._column)}'{cost}."
         self.says.setText(breakable(problem or offer))
         self.act.setText("Try again" if problem else "Build the index")
 
@@ -203,14 +203,14 @@ class WordIndexOffer(QFrame):
             self.import_requested.emit()
             return
         self.act.setEnabled(False)
-        self.says.setText(f"Building the full-text index of “{visible(self._column)}”…")
+        self.says.setText(f"Building the full-text index of '{visible(self._column)}'…")
         self._handle = indexes.build(self._column, self._done, self._failed, self._stopped, self._show)
         self._handle.shown_by = self
 
     def _show(self, progress: Progress) -> None:
         if progress.total:
             self.says.setText(
-                f"Building the full-text index of “{visible(self._column)}”: "
+                f"Building the full-text index of '{visible(self._column)}': "
                 f"{progress.done:,} of {progress.total:,} files"
             )
 

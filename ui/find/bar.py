@@ -136,7 +136,7 @@ class FindBar(TwoPartBar):
         self.field.setPlaceholderText("Find in all rows")
         self.field.setAccessibleName("Find")
         self.case = option_button("Aa", "Match case")
-        self.whole = option_button("“ab”", "Whole cell: matches only if the text is the whole cell")
+        self.whole = option_button("'ab'", "Whole cell: matches only if the text is the whole cell")
         self.regex = option_button(".*", "Regular expression, in RE2's syntax")
         self.columns = FindColumns()
         self.news = _News()
@@ -203,7 +203,7 @@ class FindBar(TwoPartBar):
     def show_hidden(self, column: str) -> None:
         """Say that the current hit is in a hidden column; hide that for an empty name."""
         self.show_column.setVisible(bool(column))
-        self.show_column.setToolTip(f"Show the column “{visible(column)}”" if column else "")
+        self.show_column.setToolTip(f"Show the column '{visible(column)}'" if column else "")
 
     def set_counting(self, counting: bool) -> None:
         self.stop.setVisible(counting)

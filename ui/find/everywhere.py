@@ -133,7 +133,7 @@ class SearchEverywhere(QWidget):
             progress=partial(self._show_progress, tables),
             stopped=lambda: self._stopped(tables),
             owner=self,
-            text=f"Finding “{visible(pattern.text[:40])}” everywhere",
+            text=f"Finding '{visible(pattern.text[:40])}' everywhere",
         )
         self._handle.shown_by = self
         self._under_way[:] = [self._handle]
@@ -242,7 +242,7 @@ class SearchEverywhere(QWidget):
         self.field.setPlaceholderText("Find in all tables and open files")
         self.field.setAccessibleName("Find everywhere")
         self.case = option_button("Aa", "Match case")
-        self.whole = option_button("“ab”", "Whole cell: matches only if the text is the whole cell")
+        self.whole = option_button("'ab'", "Whole cell: matches only if the text is the whole cell")
         self.regex = option_button(".*", "Regular expression, in RE2's syntax")
         self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
         self.stop.hide()

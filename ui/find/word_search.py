@@ -33,7 +33,7 @@ PANEL_WIDTH = 320
 OF_FILES = "A search by words needs a full-text index, which only tables of a store can have."
 OF_STEPS = "Words are found in a table's own rows, not in computed ones. Switch off the steps that compute."
 NO_INDEX = "A search by words needs a full-text index, and this table has none yet."
-HINT = "Type words. \u201cTwo words\u201d next to each other, +must, -not, begin*, near~, column:word."
+HINT = 'Type words. "Two words" next to each other, +must, -not, begin*, near~, column:word.'
 GONE = "The filter excludes this row."
 MARKS = Highlight(before=BEFORE, after=AFTER, length=SNIPPET_LENGTH)
 

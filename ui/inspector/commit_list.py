@@ -58,7 +58,7 @@ def counts_of(commit: Commit) -> list[tuple[str, str]]:
 
 def details_of(commit: Commit, now: dt.datetime) -> str:
     parts = [str(commit.version), time_text(commit.time, now)]
-    parts += [f"“{visible(commit.name)}”"] if commit.name else []
+    parts += [f"'{visible(commit.name)}'"] if commit.name else []
     parts += [commit.kind] if commit.kind not in ("change", "create") else []
     return " · ".join(filter(None, parts))
 

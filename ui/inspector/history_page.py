@@ -310,5 +310,5 @@ class HistoryPage(QWidget):
 
 def _sentence(commit: Commit) -> str:
     at = "" if commit.time is None else f", {commit.time.astimezone():%Y-%m-%d %H:%M:%S}"
-    name = f", called “{visible(commit.name)}”" if commit.name else ""
+    name = f", called '{visible(commit.name)}'" if commit.name else ""
     return f"Version {commit.version:,}{name}{at}"

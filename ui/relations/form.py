@@ -184,7 +184,7 @@ class RelationForm(QDialog):
             for table, column in ((source, name), (target, other_name)):
                 if column and table.column(column) is None:
                     known = [each.name for each in table.columns]
-                    return f"{table.name} has no column “{column}”. {instead_of(column, known)}"
+                    return f"{table.name} has no column '{column}'. {instead_of(column, known)}"
             if name and other_name and (why := mismatch(source, name, target, other_name)):
                 better = likely_target(source, name, target)
                 return f"{why}." + (f" Did you mean {target.name}.{better}?" if better else "")

@@ -83,9 +83,9 @@ class ChangePanel(QWidget):
             sentence = f"{quantity(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
         for name, (before, after) in effect.types.items():
             sentence += (
-                f" “{visible(name)}” becomes {after}."
+                f" '{visible(name)}' becomes {after}."
                 if before is not None
-                else f" “{visible(name)}” is new."
+                else f" '{visible(name)}' is new."
             )
         count = len(effect.preview.kinds)
         if count < effect.total:

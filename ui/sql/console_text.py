@@ -60,7 +60,7 @@ class ConsoleText(QObject):
         def done(_: None) -> None:
             if span is None:
                 self.named.emit(name)
-            self._messages.say(f"Saved as snippet “{visible(name)}”", kind="message-success")
+            self._messages.say(f"Saved as snippet '{visible(name)}'", kind="message-success")
 
         def failed(error: Exception) -> None:
             is_taken = isinstance(error, LamellaError) and "already" in str(error) and not replace

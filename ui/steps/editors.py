@@ -422,7 +422,7 @@ class SortEditor(StepEditor):
     def step(self) -> Sort | None:
         keys = tuple(row.key for row in self.keys.rows if row.key.column)
         unknown = [key.column for key in keys if key.column not in self.types]
-        self.say(f"There is no column “{visible(unknown[0])}”." if unknown else "")
+        self.say(f"There is no column '{visible(unknown[0])}'." if unknown else "")
         return Sort(keys) if keys and not unknown else None
 
     def focus_first(self) -> None:
@@ -462,7 +462,7 @@ class SqlEditor(StepEditor):
         self.text.setFont(theme.current().mono_font())
         self.text.setFixedHeight(8 * theme.current().line_height())
         layout = column(self)
-        layout.addWidget(word(f"The rows before this step are called “{visible(self._rows)}”."))
+        layout.addWidget(word(f"The rows before this step are called '{visible(self._rows)}'."))
         layout.addWidget(self.text)
         layout.addWidget(self.reason)
         self.text.textChanged.connect(self.tell)

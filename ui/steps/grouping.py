@@ -93,13 +93,13 @@ class FigureRow(FieldRow):
         aggregate, text = self.aggregate, self.column.text()
         function = AGGREGATES[aggregate.function]
         if aggregate.value is None:
-            return f"“{function.label}” needs a column." if function.needs_value else ""
+            return f"'{function.label}' needs a column." if function.needs_value else ""
         if self.column.isReadOnly():
             return ""
         if text not in self._types:
-            return f"There is no column “{visible(text)}”."
+            return f"There is no column '{visible(text)}'."
         if not function.fits(self._types[text]):
-            return f"“{function.label}” takes {function.takes}, and {visible(text)} is {self._types[text]}."
+            return f"'{function.label}' takes {function.takes}, and {visible(text)} is {self._types[text]}."
         return "" if self.name.text().strip() else "Give the figure a name."
 
     def _take_function(self) -> None:
@@ -151,7 +151,7 @@ class FigureRows(QWidget):
         problem = next((row.problem for row in self.rows if row.problem), "")
         names = [row.name.text().strip() for row in self.rows]
         twice = next((name for name in names if names.count(name) > 1), "")
-        return problem or (f"Two figures have the name “{visible(twice)}”." if twice else "")
+        return problem or (f"Two figures have the name '{visible(twice)}'." if twice else "")
 
     def _new(self) -> FigureRow:
         """A new aggregate, of the first column of numbers that has none yet."""
@@ -217,7 +217,7 @@ class GroupEditor(StepEditor):
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures
         clash = next((name for name, _ in figures if name in keys), "")
-        problem = self.figures.problem or (f"“{visible(clash)}” is a column already." if clash else "")
+        problem = self.figures.problem or (f"'{visible(clash)}' is a column already." if clash else "")
         self.say(problem)
         if problem or not (keys or figures):
             return None
@@ -250,7 +250,7 @@ class PivotEditor(StepEditor):
 
     def step(self) -> Pivot | None:
         across = self.across.text()
-        missing = f"There is no column “{visible(across)}”." if across and across not in self.types else ""
+        missing = f"There is no column '{visible(across)}'." if across and across not in self.types else ""
         problem = self.figures.problem or missing
         self.say(problem)
         if problem or not across or not self.figures.rows:
@@ -287,7 +287,7 @@ class BucketsEditor(StepEditor):
     def step(self) -> Buckets | None:
         name = self.column.text()
         kind = self.types.get(name)
-        reason = "" if not name or kind is not None else f"There is no column “{visible(name)}”."
+        reason = "" if not name or kind is not None else f"There is no column '{visible(name)}'."
         if kind is not None and kind_of(kind) not in NUMBERS | COUNTED | {
             Kind.DATE,
             Kind.TIMESTAMP,

@@ -165,7 +165,7 @@ class JoinEditor(StepEditor):
         theirs = set(self._other.schema.names)
         unknown = [a for a, _ in pairs if a not in self.types] + [b for _, b in pairs if b not in theirs]
         if unknown:
-            self.say(f"There is no column “{visible(unknown[0])}”." if unknown[0] else "")
+            self.say(f"There is no column '{visible(unknown[0])}'." if unknown[0] else "")
             return None
         self.say("" if pairs else "Choose the columns that are equal.")
         if not pairs:

@@ -154,7 +154,7 @@ class SizesTree(QTreeWidget):
         head = self._heading(f"Versions · {len(table.versions):,}")
         largest = max((version.added for version in table.versions), default=0) or 1
         for version in table.versions[::-1][:MOST_LISTED]:
-            called = f" “{version.name}”" if version.name else ""
+            called = f" '{version.name}'" if version.name else ""
             freed = f"its expiry frees {size_text(version.freed)}" if version.freed else ""
             what = sentence_case(version.message)
             text = visible(f"{version.version:,}{called} · {what}")

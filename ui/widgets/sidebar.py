@@ -356,7 +356,7 @@ class Sidebar(QWidget):
         self._clear.setVisible(bool(self.field.text()))
         sections = (self._stores, self._files, self._recent)
         matches = [self._narrow_to(words, section) for section in sections]
-        self._nothing.setText(f"Nothing matches “{visible(self.field.text().strip())}”")
+        self._nothing.setText(f"Nothing matches '{visible(self.field.text().strip())}'")
         self._nothing.setVisible(bool(words) and not any(matches))
 
     def _narrow_to(self, words: Sequence[str], item: QTreeWidgetItem, above: bool = False) -> bool:

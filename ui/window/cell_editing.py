@@ -75,7 +75,7 @@ class Edits(QObject):
         """Queue an edit. It goes to the row it was typed into, wherever that row is by then."""
         table = self._tab.table
         if table is None and self._tab.standing.target is None:
-            value_text = "NULL" if edit.text is None else f"“{edit.text}”"
+            value_text = "NULL" if edit.text is None else f"'{edit.text}'"
             why = (
                 "the file has become read-only"
                 if self._tab.standing.wants_copy
@@ -134,7 +134,7 @@ class Edits(QObject):
     def _stopped(self, edit: Edit) -> None:
         self._edits.remove(edit)
         self._show()
-        value_text = "NULL" if edit.text is None else f"“{edit.text}”"
+        value_text = "NULL" if edit.text is None else f"'{edit.text}'"
         self._tab.messages.say(
             f"Stopped: {value_text} was not stored in {edit.cell.name}",
             ("Store it", lambda: self.commit(edit)),
@@ -437,7 +437,7 @@ class CellEditing(QObject):
         cell = self._close()
         name = cell.name if cell is not None else ""
         self._tab.messages.say(
-            f"The row you were editing is no longer shown, so “{text}” was not stored in {name}", stays=True
+            f"The row you were editing is no longer shown, so '{text}' was not stored in {name}", stays=True
         )
 
     def _entered(self, value: Any, step: tuple[int, int]) -> None:
@@ -457,7 +457,7 @@ class CellEditing(QObject):
         if editor is not None and cell is not None and editor.refusal:
             before, typed = editor.before, editor.written()
             self._tab.messages.say(
-                f"“{typed}” was not stored in {cell.name}: {editor.refusal}",
+                f"'{typed}' was not stored in {cell.name}: {editor.refusal}",
                 ("Edit again", lambda: self._open(cell, before, typed)),
                 kind="message-danger",
             )

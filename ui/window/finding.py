@@ -243,7 +243,7 @@ class Finding(QObject):
             progress=lambda progress: self._show_progress(search, progress),
             stopped=lambda: self._stopped(search),
             owner=self,
-            text=f"Finding “{pattern_text}” in {self._tab.name}",
+            text=f"Finding '{pattern_text}' in {self._tab.name}",
         )
         self._handle.shown_by = self.bar
         self._show_hits()
@@ -421,7 +421,7 @@ class Finding(QObject):
             return
         parts = [self._count_text(hits, counting)]
         if hidden:
-            parts.append(f"in the hidden column “{visible(hidden)}”")
+            parts.append(f"in the hidden column '{visible(hidden)}'")
         if self._wrapped:
             parts.append(WRAPPED[self._wrapped])
         bar.say(" · ".join(parts), "muted" if hits.count or counting else "danger")

@@ -122,8 +122,8 @@ class LineActions(QObject):
         def show(query: Query) -> None:
             if query.sources[query.name] is not tab.dataset:
                 tab.messages.say(
-                    f"The pasted steps are for “{visible(query.name)}”, but this tab shows "
-                    f"“{visible(tab.name)}”"
+                    f"The pasted steps are for '{visible(query.name)}', but this tab shows "
+                    f"'{visible(tab.name)}'"
                 )
                 return
             joined = {name: source for name, source in query.sources.items() if name != query.name}
@@ -164,7 +164,7 @@ class LineActions(QObject):
                 FileViews(self._saved_views).save(name, query, [path_or_address(tab.key[0])], replace, layout)
 
         def done(_: None) -> None:
-            tab.messages.say(f"Saved as “{visible(name)}”. It is listed under {visible(tab.name)}.",
+            tab.messages.say(f"Saved as '{visible(name)}'. It is listed under {visible(tab.name)}.",
                              kind="message-success")  # fmt: skip
             self.views_changed.emit()
 
@@ -203,7 +203,7 @@ class LineActions(QObject):
             tab.apply(Line.of(query.pipeline.steps, joined))
             tab.when_shown(lambda: (show_layout(tab.grid, layout), tab.charting.show_layout(layout)))
 
-        tab.tasks.read(read, show, lambda error: self._say(f"“{visible(name)}” cannot be shown", error),
+        tab.tasks.read(read, show, lambda error: self._say(f"'{visible(name)}' cannot be shown", error),
                        owner=self, quiet=True)  # fmt: skip
 
     # ------------------------------------------------------------------- export

@@ -140,7 +140,7 @@ class NestedValues(QObject):
         try:
             if not leads_to(node.place, types):
                 raise BadFilter(
-                    f"“{node.place.name}” is also the name of another column",
+                    f"'{node.place.name}' is also the name of another column",
                     fix="Filter by a field whose path is not a column's name",
                 )
             bind_predicate(condition, types, tab.name)

@@ -129,7 +129,7 @@ class SidebarActions(QObject):
     def ask_delete(self, entry: Entry) -> QMessageBox:
         """Ask before a view is deleted, since that cannot be undone."""
         box = QMessageBox(
-            QMessageBox.Icon.Question, "Lamella", f"Delete the view “{visible(entry.text)}”?",
+            QMessageBox.Icon.Question, "Lamella", f"Delete the view '{visible(entry.text)}'?",
             parent=self._window,
         )  # fmt: skip
         box.setInformativeText("No rows are deleted. This cannot be undone.")
@@ -168,7 +168,7 @@ class SidebarActions(QObject):
             elif stores:
                 of_store(stores[0])
             else:
-                raise StoreProblem(f"The view “{visible(entry.text)}” was not changed", "Its store is closed")
+                raise StoreProblem(f"The view '{visible(entry.text)}' was not changed", "Its store is closed")
 
         window.tasks.read(work, lambda _: self.list_views(), window.show_error, owner=self, quiet=True)
 

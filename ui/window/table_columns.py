@@ -138,7 +138,7 @@ def _name_problem(tab: DatasetTab, name: str, own: str = "") -> str:
         return f"{ID} is reserved for row ids."
     names = tab.view.snapshot.schema.names if tab.view is not None else []
     if name != own and name in names:
-        return f"A column “{visible(name)}” already exists."
+        return f"A column '{visible(name)}' already exists."
     return ""
 
 

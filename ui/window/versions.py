@@ -119,7 +119,7 @@ class Versions(QObject):
                         table.history.name_version(before, version)
                     raise
             return (
-                f"Version {version} is now named “{name}”" if name else f"Version {version} has no name now"
+                f"Version {version} is now named '{name}'" if name else f"Version {version} has no name now"
             )
 
         self._write(work, f"Naming version {version}")

@@ -219,7 +219,7 @@ def _operations_of(script: Outline) -> Sequence[Operation]:
     load = Operation(LOAD, "Load", "loads {rows}", "The time of `load` for the rows of `data`.", resizes=True)
     operations = [
         Operation(
-            name, title, f"does “{_escaped(title)}” of {{rows}}", f"`{name}`, called several times in a row."
+            name, title, f"does '{_escaped(title)}' of {{rows}}", f"`{name}`, called several times in a row."
         )
         for name, title in script.operations.items()
     ]

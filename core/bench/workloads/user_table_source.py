@@ -166,7 +166,7 @@ def change_words(options: dict[str, Any]) -> str:
     if not options["column"]:
         return "nothing is updated, because no column has whole numbers, floats or text"
     rows = "every row that matches" if options["where"] else "every row"
-    does = f"sets {options['column']} to “{TEXT}”" if options["is_text"] else f"adds 1 to {options['column']}"
+    does = f"sets {options['column']} to '{TEXT}'" if options["is_text"] else f"adds 1 to {options['column']}"
     return f"the update {does} in {rows}"
 
 

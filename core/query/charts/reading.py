@@ -255,7 +255,7 @@ class _ChartQuery(ChartRows):
 
     def _say_others(self, role: str, shown: int, groups: int, which: str) -> None:
         name = self._names[role]
-        self._remarks.append(f"{name}: the {shown:,} {which} of {groups:,} values, the rest as “others”")
+        self._remarks.append(f"{name}: the {shown:,} {which} of {groups:,} values, the rest as 'others'")
 
     # ------------------------------------------------------------------ figures
 

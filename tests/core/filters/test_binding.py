@@ -187,7 +187,7 @@ def test_every_operator_has_a_label_and_makes_a_sentence() -> None:
         ),
         (
             (col("dep_delay") > 60) & ((col("carrier") == "New York") | ~col("carrier").is_null()),
-            "dep_delay is more than 60 and (carrier is “New York” or not (carrier is null))",
+            "dep_delay is more than 60 and (carrier is 'New York' or not (carrier is null))",
         ),
         (
             ~((col("dep_delay") > 1) | (col("late").is_true())),
@@ -196,7 +196,7 @@ def test_every_operator_has_a_label_and_makes_a_sentence() -> None:
         (col("time_hour") >= "2013-01-01", "time_hour is at or after 2013-01-01"),
         (col("day").between("2013-01-01", "2013-02-01"), "day is between 2013-01-01 and 2013-02-01"),
         (col("carrier").contains("a", ignore_case=True), "carrier contains a in any case"),
-        (col("carrier").not_in(["null", ""]), "carrier is not “null” or “”"),
+        (col("carrier").not_in(["null", ""]), "carrier is not 'null' or ''"),
         (
             col("dep_delay").is_in(range(1000)),
             "dep_delay is " + ", ".join(map(str, range(20))) + " or 980 more",

@@ -89,7 +89,7 @@ def test_whole_values_and_items_mean_the_same_in_every_form(
 
 
 def test_whole_values_are_told_in_words() -> None:
-    assert sentence(col("st") == {"x": 1, "y z": None}) == "st is {x: 1, “y z”: null}"
+    assert sentence(col("st") == {"x": 1, "y z": None}) == "st is {x: 1, 'y z': null}"
     assert sentence(col("l").is_in([[1, "a"], []])) == "l is [1, a] or []"
 
 

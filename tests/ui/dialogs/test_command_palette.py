@@ -45,7 +45,7 @@ def rows_of(palette: CommandPalette) -> list[str]:
 def test_nothing_found_is_said_and_enter_does_nothing(qtbot: QtBot, open_palette, action) -> None:
     palette = open_palette(command_offers([action]))
     qtbot.keyClicks(palette.field, "zzz")
-    assert rows_of(palette) == ["Nothing is called “zzz”"]
+    assert rows_of(palette) == ["Nothing is called 'zzz'"]
     with qtbot.assertNotEmitted(action.triggered):
         qtbot.keyClick(palette.field, Qt.Key.Key_Down)
         qtbot.keyClick(palette.field, Qt.Key.Key_Return)

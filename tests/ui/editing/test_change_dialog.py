@@ -338,7 +338,7 @@ def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, open_dial
     assert headers(dialog)[-1] == "Why"
     form.on_error.setCurrentIndex(1)
     settled(qtbot, dialog)
-    assert "300 values, 2 of them become null. “price” becomes double." in said(dialog)
+    assert "300 values, 2 of them become null. 'price' becomes double." in said(dialog)
     press(qtbot, dialog)
     assert flights.count(col("price") == 1.5) == 298
     assert flights.schema.field("price").type == pa.float64()
@@ -383,7 +383,7 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
     dialog.form.lines[1].column.setText("carrier")
     dialog.form.lines[1].name.setText("y")
     dialog.form.changed.emit()
-    assert "“carrier” is renamed twice" in said(dialog)
+    assert "'carrier' is renamed twice" in said(dialog)
     assert dialog.form.act() is None
 
 

@@ -164,7 +164,7 @@ def test_a_click_elsewhere_says_what_does_not_fit(window, tab, go_to, qtbot) -> 
     type_only(tab, "7x")
     qtbot.waitUntil(tab.editing.editor.hasFocus)
     window.sidebar.tree.setFocus(Qt.FocusReason.MouseFocusReason)
-    assert tab.messages.label.text().startswith("“7x” was not stored in fare: ")
+    assert tab.messages.label.text().startswith("'7x' was not stored in fare: ")
     tab.messages.buttons[0].click()
     assert tab.editing.editor.written() == "7x"
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Escape)
@@ -356,7 +356,7 @@ def test_a_file_that_became_read_only_keeps_what_was_typed_out(
     tab.reload()
     settled()
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
-    assert "“typed” was not stored in note" in tab.messages.label.text()
+    assert "'typed' was not stored in note" in tab.messages.label.text()
     assert tab.review.count == 0
 
 

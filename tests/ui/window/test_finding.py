@@ -113,7 +113,7 @@ def test_columns_are_chosen_and_hidden_ones_say_so(window, table_tab, find, go_t
     names = table_tab.grid.grid_model.names
     table_tab.grid.setColumnHidden(names.index("note"), True)
     go_to(table_tab, 0, "delay")
-    assert find("row 7", "whole") == "1 of 1 · in the hidden column “note”"
+    assert find("row 7", "whole") == "1 of 1 · in the hidden column 'note'"
     assert cursor(table_tab)[0] == 7 and bar.show_column.isVisible()
     bar.show_column.click()
     assert bar.news.text() == "1 of 1" and cursor(table_tab) == (7, "note")

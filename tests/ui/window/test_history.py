@@ -109,7 +109,7 @@ def test_a_version_gets_a_name_and_loses_it(qtbot, window, table, history):
     dialog.setTextValue("before the clean-up")
     dialog.accept()
     qtbot.waitUntil(lambda: history.is_settled and history.model.commits[2].name == "before the clean-up")
-    assert "called “before the clean-up”" in history.chosen.text()
+    assert "called 'before the clean-up'" in history.chosen.text()
     tab = window.tabs.dataset_tab
     tab.versions.rename(3, "", "before the clean-up")
     qtbot.waitUntil(lambda: "is already named 'before the clean-up'" in tab.messages.label.text())

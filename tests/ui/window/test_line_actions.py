@@ -180,7 +180,7 @@ def test_a_query_of_another_table_is_not_shown_as_this_one(
     qtbot.waitUntil(lambda: len(window.sidebar.entries("table")) == 2)
     QGuiApplication.clipboard().setText("SELECT * FROM names WHERE carrier = 'AA'")
     table_tab.line_actions.paste()
-    qtbot.waitUntil(lambda: "“names”" in table_tab.messages.label.text())
+    qtbot.waitUntil(lambda: "'names'" in table_tab.messages.label.text())
     assert table_tab.line == Line()
 
 

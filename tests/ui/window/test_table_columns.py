@@ -49,7 +49,7 @@ def test_a_column_is_added_renamed_and_dropped(window, table_tab, table, go_to, 
     column_form = form("add_column")
     QTest.keyClicks(column_form.fields["name"], "note")
     assert (
-        "A column “note” already exists." in column_form.reason.text() and not column_form.accept.isEnabled()
+        "A column 'note' already exists." in column_form.reason.text() and not column_form.accept.isEnabled()
     )
     QTest.keyClicks(column_form.fields["name"], "s")
     column_form.fields["type"].setCurrentText("int6")
@@ -160,7 +160,7 @@ def test_an_empty_table_is_made(window, store, qtbot, settled) -> None:
     QTest.keyClicks(dialog.name, "people")
     dialog.columns[1].name.clear()
     QTest.keyClicks(dialog.columns[1].name, "name")
-    assert "Two columns are named “name”" in dialog.reason.text() and not dialog.create_button.isEnabled()
+    assert "Two columns are named 'name'" in dialog.reason.text() and not dialog.create_button.isEnabled()
     dialog.columns[1].name.setText("born")
     dialog.columns[1].type.setCurrentText("dat")
     assert not dialog.create_button.isEnabled()

@@ -98,7 +98,7 @@ def test_an_index_is_built_and_the_filter_goes_on(
     qtbot.waitUntil(lambda: condition_row.offer.isVisible() and "about" in condition_row.offer.says.text())
     qtbot.waitUntil(lambda: condition_row.offer.act.visibleRegion().boundingRect().height() >= 20)
     assert (
-        "full-text index of “note”" in condition_row.offer.says.text()
+        "full-text index of 'note'" in condition_row.offer.says.text()
         and condition_row.condition.operator == "eq"
     )
     qtbot.mouseClick(condition_row.offer.act, Qt.MouseButton.LeftButton)
@@ -127,7 +127,7 @@ def test_an_estimate_that_comes_late_is_left_out(qtbot: QtBot, table: Table, win
     offer.begin(indexes, "carrier")
     indexes.answers["carrier"]("about 3 MB")
     indexes.answers["note"]("about 9 GB")
-    assert offer.says.text().endswith("“carrier”: about 3 MB.")
+    assert offer.says.text().endswith("'carrier': about 3 MB.")
     gone = WordIndexOffer()
     gone.begin(indexes, "note")
     shiboken6.delete(gone)
@@ -151,7 +151,7 @@ def test_an_index_that_is_ready_late_leaves_another_column_alone(
     choose_column(qtbot, condition_row, "carrier")
     qtbot.waitUntil(lambda: condition_row.condition.column == "carrier")
     choose(qtbot, condition_row, f"{LABEL}…")
-    assert condition_row.offer.is_building and "“note”" in condition_row.offer.says.text()
+    assert condition_row.offer.is_building and "'note'" in condition_row.offer.says.text()
     begun.set()
     qtbot.waitUntil(lambda: not condition_row.offer.is_building)
     assert condition_row.condition.operator == "eq" and [index.columns for index in table.indexes] == [
