@@ -113,6 +113,9 @@ def _directory(contents: Contents) -> bytes:
         return file.read(4 * sector_bytes)
 
 
+WEB_PAGE = "a web page (HTML)"
+ENCRYPTED_PARQUET = "an encrypted Parquet file"
+
 # Signatures as the formats' own specifications give them.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a ZIP archive"),
@@ -124,7 +127,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"FEA1", "a Feather file of the first version"),
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
-    (b"PARE", "an encrypted Parquet file"),
+    (b"PARE", ENCRYPTED_PARQUET),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array"),
     (OLE, "an old Office document"),
@@ -133,9 +136,6 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a Windows program"),
 )
-
-
-WEB_PAGE = "a web page (HTML)"
 _HTML = re.compile(rb"(?is)(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]")
 
 
@@ -161,6 +161,11 @@ def refuse_foreign(contents: Contents, fix: Callable[[], str]) -> None:
     if foreign == WEB_PAGE:
         why = "A server may have sent a page for signing in, or an error, instead of the file"
         raise FileProblem(contents.path, f"is {foreign}", why, "Open it in a browser to see what it says")
+    if foreign == ENCRYPTED_PARQUET:
+        why = "Its footer is encrypted, so not even the names of its columns can be read"
+        raise FileProblem(
+            contents.path, f"is {foreign}", why, "Decrypt it with the program that has its keys"
+        )
     if "a ZIP archive of" in foreign:
         why = "Only archives of one file are opened"
         raise FileProblem(contents.path, f"is {foreign}", why, "Unpack it first")

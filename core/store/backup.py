@@ -21,6 +21,7 @@ from lamella.core.store.folder import Layout, sync
 from lamella.core.store.paths import CATALOG, StorePaths, entries
 
 PART = ".part"
+NOT_BACKED_UP, NOT_RESTORED = "the backup could not be written", "the store could not be restored here"
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def refuse_other(source: Path, target: Path) -> list[str]:
         return []
     mark = _mark(target)
     if mark.get("of") != str(source):
+        other = f"It is a backup of {mark['of']}" if mark.get("of") else ""
         raise StoreProblem(
-            f"{target}: holds something other than a backup of {source}", fix="Choose a new folder"
+            f"{target}: holds something other than a backup of {source}", other, "Choose a new folder"
         )
     if not (target / CATALOG).exists():
         return []
@@ -138,6 +140,11 @@ def refuse_open(
             raise StoreBusy(f"{target}: {what}", fix=fix) from error
         unread = f"{target / CATALOG}: the catalog cannot be read"
         raise StoreProblem(unread, str(error), "Choose another folder") from error
+
+
+def is_backup(target: Path, source: Path) -> bool:
+    """Whether the folder holds a backup of this store, into which only new files have to be copied."""
+    return _mark(target).get("of") == str(source) and (target / CATALOG).exists()
 
 
 def _mark(target: Path) -> dict[str, Any]:
@@ -178,7 +185,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     """
     catalog.refuse_replaced()
     source = catalog.path.parent
-    with _disk_problems(target, link):
+    with _disk_problems(target, NOT_BACKED_UP, link):
         earlier = refuse_other(source, target)
 
     def ready(part: Path) -> None:
@@ -186,17 +193,18 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
             refuse_open(target)
         mark(target, source, [*earlier, checksum_of(part)])
 
-    with _disk_problems(target, link), _removed_if_new(target):
+    with _disk_problems(target, NOT_BACKED_UP, link), _removed_if_new(target):
         mark(target, source, earlier)
         return _copied(catalog, target, link, job, ready)
 
 
-def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
-    """Copy a backup, or any store nobody writes to, to a new folder.
+def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = NOT_RESTORED) -> Backup:
+    """Copy a backup, or any store nobody writes to, to a new folder. `failed` says what could not be done if
+    the disk refuses it.
 
     Raises `FileProblem` where it is damaged.
     """
-    with _disk_problems(target, link):
+    with _disk_problems(target, failed, link):
         occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if occupied:
         raise StoreProblem(f"{target}: something already exists here", fix="Choose a new folder")
@@ -205,10 +213,10 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
     catalog = Catalog(backup, read_only=True)
     try:
-        with _disk_problems(target, link), _removed_if_new(target):
+        with _disk_problems(target, failed, link), _removed_if_new(target):
             result = _copied(catalog, target, link, job, lambda part: None)
             if result.damaged:
-                raise _damaged(result.damaged[0])
+                raise _damaged(result.damaged, result.copied)
             return result
     finally:
         catalog.close()
@@ -217,15 +225,21 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
 def _copied(
     catalog: Catalog, target: Path, link: bool, job: Job, ready: Callable[[Path], None]
 ) -> Backup:  # fmt: skip
-    """Copy the catalog, then its files. If a file is removed in between, both are copied again. `ready` is
-    called with the new catalog when all files are there."""
+    """Copy the catalog, then its files. If a file is removed in between, both are copied again, and the new
+    catalog no longer names it: a file that is missing twice is lost. `ready` is called with the new catalog
+    when all files are there."""
     part = target / (CATALOG + PART)
+    source_paths, missing = StorePaths(catalog.path.parent), set[Path]()
     for _ in range(ATTEMPTS):
         _remove(part, PARTS)
         try:
             named = catalog.copy_to(part)
-            files = copy_files(StorePaths(catalog.path.parent), named, StorePaths(target), link, job)
+            files = copy_files(source_paths, named, StorePaths(target), link, job)
         except FileNotFoundError:
+            gone = {path for path in map(source_paths.file, named) if not path.exists()}
+            if gone & missing:
+                raise _missing(sorted(gone & missing)) from None
+            missing |= gone
             continue
         _sync_folders(StorePaths(target).data)
         sync(part)
@@ -270,19 +284,32 @@ def _removed_if_new(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _disk_problems(target: Path, link: bool) -> Iterator[None]:
+def _disk_problems(target: Path, failed: str, link: bool) -> Iterator[None]:
+    """Raise `FileProblem` for an error of the disk in the block. It says what `failed`."""
     try:
         yield
     except OSError as error:
         plain = "Check the free space and your permission to write there"
         fix = "Hard links work only on the same disk: leave link=True out" if link else plain
         why = error.strerror or str(error)
-        raise FileProblem(target, "the backup could not be written", why, fix) from error
+        raise FileProblem(target, failed, why, fix) from error
 
 
-def _damaged(path: Path) -> FileProblem:
+def _damaged(paths: Sequence[Path], copied: int) -> FileProblem:
+    others = f"So do {len(paths) - 1:,} others of its {copied:,} files. " if len(paths) > 1 else ""
     return FileProblem(
-        path,
+        paths[0],
         "does not match what was written: its checksum differs",
-        fix="Restore another backup, or open this one and read what is intact",
+        f"{others}It is in {paths[0].parent}",
+        "Use another backup, or open the damaged store and read what is intact",
+    )
+
+
+def _missing(paths: Sequence[Path]) -> FileProblem:
+    others = f"So are {quantity(len(paths) - 1, 'other file')}. " if len(paths) > 1 else ""
+    return FileProblem(
+        paths[0],
+        "is missing",
+        f"{others}It belongs in {paths[0].parent}",
+        "Verify the store to see all that is missing; an earlier backup may have it",
     )

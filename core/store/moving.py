@@ -17,6 +17,7 @@ from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store
 
+NOT_MOVED = "the store could not be moved"
 OPEN, CLOSE = "the store is open, here or in another program", "Close it, then move it"
 
 
@@ -50,6 +51,7 @@ def move(source: Path, target: Path, job: Job) -> Move:
     StorePaths(source).refuse_links()
     refuse_open(source, OPEN, CLOSE)
     with _disk_problems(target):
+        _refuse_file(target.parent)
         target.parent.mkdir(parents=True, exist_ok=True)
         if _renamed(source, target):
             return Move(target)
@@ -91,12 +93,20 @@ def _refuse_target(source: Path, target: Path) -> None:
         )
 
 
+def _refuse_file(folder: Path) -> None:
+    """Raise `FileProblem` if the folder, or one that it would be in, is a file."""
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise FileProblem(folder, "is not a folder", fix="Choose a folder")
+
+
 def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
     """Copy the store, then remove the old files once the copies are complete and verified. Indexes are
     rebuilt when they are needed."""
     with _disk_problems(source):
         before = _catalog_stamp(source)
-    restored = restore(source, target, False, job)
+    restored = restore(source, target, False, job, NOT_MOVED)
     try:
         with _disk_problems(target):
             sync(target.parent)
@@ -147,4 +157,4 @@ def _disk_problems(place: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         fix = "Check that the disk is connected and has space, and that you may write to it"
-        raise FileProblem(place, "the store could not be moved", why, fix) from error
+        raise FileProblem(place, NOT_MOVED, why, fix) from error

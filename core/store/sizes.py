@@ -131,7 +131,7 @@ def table_sizes(
         len(now),
         sum(now.values()),
         sum(ever.values()) - sum(now.values()),
-        _folder_bytes(StorePaths(catalog.path.parent).index_folder(state.row.folder)),
+        folder_bytes(StorePaths(catalog.path.parent).index_folder(state.row.folder)),
         tuple(columns),
         tuple(_versions(commits, spans)),
         compaction,
@@ -189,7 +189,7 @@ def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
     return sizes
 
 
-def _folder_bytes(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """The size of all files in a folder; others may write and remove files meanwhile."""
     return sum(_file_bytes(Path(inside, name)) for inside, _, names in os.walk(folder) for name in names)
 

@@ -109,8 +109,8 @@ LABELS = {"data_files": "data file", "change_files": "change file"}
 @dataclass(frozen=True)
 class Report:
     """The result of a verification. `problems` are sentences, none if all is well; the numbers say what was
-    checked. Of the problems, a vacuum fixes the `strays`, and the next use of an index fixes the `indexes`;
-    the others need a backup."""
+    checked. Of the problems, a vacuum fixes the `strays`, the user removes the `foreign` files, and the next
+    use of an index fixes the `indexes`; the others need a backup."""
 
     problems: tuple[str, ...]
     tables: int
@@ -119,12 +119,13 @@ class Report:
     checksums: bool
     not_checked: tuple[str, ...] = ()
     strays: int = 0
+    foreign: int = 0
     indexes: int = 0
 
     @property
     def damage(self) -> int:
         """The number of problems that need a backup."""
-        return len(self.problems) - self.strays - self.indexes
+        return len(self.problems) - self.strays - self.foreign - self.indexes
 
     def __str__(self) -> str:
         parts = [_counted(self.tables, "table")]
@@ -172,10 +173,11 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
             f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never creates"
             for kind, name in foreign_objects(catalog)
         ]
-        not_checked = verification.stray_files(layout)
     rows = [row for row in _tables(verification) if tables is None or row.table_id in tables]
     for row in rows:
         verification.table(row)
+    if tables is None:
+        not_checked = verification.stray_files(layout)
     return Report(
         tuple(verification.problems),
         len(rows),
@@ -184,6 +186,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
         not quick,
         tuple(not_checked),
         verification.strays,
+        verification.foreign,
         verification.indexes,
     )
 
@@ -216,6 +219,7 @@ class Verification:
     damaged: set[Path] = field(default_factory=set)
     bytes: int = 0
     strays: int = 0
+    foreign: int = 0
     indexes: int = 0
 
     def table(self, row: TableRow) -> None:
@@ -247,8 +251,10 @@ class Verification:
         if strays is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "does not belong to the store, and stays"
-        self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in strays]
-        self.strays = len(strays)
+        swept = [path for path in strays if self.paths.may_sweep(path)]
+        foreign = [path for path in strays if path not in swept]
+        self.problems += [*(f"{path}: {goes}" for path in swept), *(f"{path}: {stays}" for path in foreign)]
+        self.strays, self.foreign = len(swept), len(foreign)
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QSize, QTimer
 from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QWidget
+from shiboken6 import isValid
 
 from lamella.core.jobs import Job, Progress
 from lamella.ui import theme
@@ -27,6 +28,8 @@ class WorkDialog(QDialog):
         super().__init__(parent)
         self._tasks = tasks
         self._work: Handle | None = None
+        self._focus: QWidget | None = None
+        """What has the keyboard again after the work; a control that is disabled meanwhile loses it."""
         self._started = 0.0
         self.progress = QProgressBar(maximum=STEPS, textVisible=False)
         self.progress.hide()
@@ -56,6 +59,7 @@ class WorkDialog(QDialog):
     ) -> None:
         """Start work; `begin` is `Tasks.read` or `Tasks.write`. It ends in `done`, `_fail` or `_stopped`."""
         self._started = time.monotonic()
+        self._focus = self.focusWidget()
         self._work = begin(
             work,
             self._ended(done),
@@ -83,6 +87,8 @@ class WorkDialog(QDialog):
         self.cancel_button.setEnabled(True)
         self.cancel_button.setText("Stop" if working else "Cancel")
         self._lock(working)
+        if not working and self._focus is not None and isValid(self._focus) and self._focus.isEnabled():
+            self._focus.setFocus()
 
     def _show_progress(self, progress: Progress) -> None:
         if self._work is None or self._work.job.cancelled:

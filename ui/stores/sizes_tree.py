@@ -89,14 +89,15 @@ class SizesTree(QTreeWidget):
 
     def show_sizes(self, sizes: StoreSizes) -> None:
         """Show the sizes, the largest table first. Expanded tables stay expanded."""
-        before, current = self._open_tables(), self.current_table
+        before, current = self._open_lines(), self.current_table
         self._sizes = sizes
         self.clear()
         largest = max((table.total for table in sizes.tables), default=0) or 1
         for table in sorted(sizes.tables, key=lambda table: (-table.total, table.name)):
             item = self._table(table, largest)
             self.addTopLevelItem(item)
-            item.setExpanded(table.name in before)
+            for place, line in enumerate([item, *(item.child(n) for n in range(item.childCount()))]):
+                line.setExpanded((table.name, place) in before)
             if table.name == current:
                 self.setCurrentItem(item)
         self._fit_names()
@@ -110,9 +111,15 @@ class SizesTree(QTreeWidget):
             NAME, max(least, self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
         )
 
-    def _open_tables(self) -> set[str]:
-        items = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
-        return {item.data(NAME, TABLE) for item in items if item.isExpanded()}
+    def _open_lines(self) -> set[tuple[str, int]]:
+        """The expanded lines: the name of the table with 0, or the number of the line below it."""
+        tables = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
+        return {
+            (table.data(NAME, TABLE), place)
+            for table in tables
+            for place, line in enumerate([table, *(table.child(n) for n in range(table.childCount()))])
+            if line.isExpanded()
+        }
 
     def _table(self, table: TableSizes, largest: int) -> QTreeWidgetItem:
         look = theme.current()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -25,8 +26,9 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
-from lamella.core.store.backup import Backup, restore
+from lamella.core.store.backup import Backup, is_backup, restore
 from lamella.core.store.paths import is_store
+from lamella.core.store.sizes import folder_bytes
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -118,6 +120,8 @@ class StoreDialog(WorkDialog):
         self.outcome.setText(breakable(visible(self.outcome_of(result))))
         self.outcome.show()
         self._lock(True)
+        self.cancel_button.setDefault(True)
+        self.cancel_button.setFocus()
         self._fit()
         self.finished_work.emit(result)
 
@@ -136,6 +140,7 @@ class StoreDialog(WorkDialog):
 
     def _stopped(self) -> None:
         self.reason.say(self.stopped_text)
+        self._fit()
 
     def _lock(self, locked: bool) -> None:
         self.accept_button.setEnabled(not locked)
@@ -168,7 +173,7 @@ class FolderField(QWidget):
     @property
     def path(self) -> Path | None:
         text = self.field.text().strip()
-        return Path(text).expanduser() if text else None
+        return Path(text).expanduser().absolute() if text else None
 
     def _choose(self) -> None:
         start = self.path or Path.home()
@@ -189,6 +194,30 @@ def free_bytes(folder: Path) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
+
+
+def is_occupied(folder: Path) -> bool:
+    """Whether something is in the way of a new folder; an empty folder is not."""
+    try:
+        return os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir()))
+    except OSError:
+        return False  # the work says why
+
+
+def free_name(folder: Path) -> Path:
+    """The folder, or the first of the same name with a number that does not exist yet."""
+    numbered = (folder.with_name(f"{folder.name} {number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([folder], numbered) if not os.path.lexists(path))
+
+
+def room_text(size: int, free: int | None) -> str:
+    """How much space a copy takes, and how much is free, as far as is known."""
+    takes = [f"It takes up to {size_text(size)}."] if size else []
+    return " ".join([*takes, *([] if free is None else [f"{size_text(free)} are free there."])])
+
+
+def lacks_room(size: int, free: int | None) -> str:
+    return "The disk may not have enough space for it." if free is not None and size > free else ""
 
 
 def same_disk(source: Path, target: Path) -> bool:
@@ -226,16 +255,15 @@ class BackupDialog(StoreDialog):
     def _follow(self) -> None:
         folder = self.folder.path
         parts = ["The store is copied as it is now; you can go on working."]
-        if folder is not None and is_store(folder):
-            parts.append("There is already a backup: only new files are copied.")
-        elif self._bytes and not self.link.isChecked():
-            parts.append(f"It takes up to {size_text(self._bytes)}.")
+        size = 0 if self.link.isChecked() else self._bytes
         free = free_bytes(folder) if folder is not None else None
-        if free is not None:
-            parts.append(f"{size_text(free)} are free there.")
-        self.say(" ".join(parts))
-        lacks = free is not None and self._bytes > free and not self.link.isChecked()
-        self.reason.say("The disk may not have enough space for it." if lacks else "")
+        if folder is not None and is_backup(folder, self._store.path):
+            parts += ["There is already a backup: only new files are copied.", room_text(0, free)]
+        else:
+            parts.append(room_text(size, free))
+        self.say(" ".join(filter(None, parts)))
+        self.reason.say(lacks_room(size, free))
+        self._fit()
         self.accept_button.setEnabled(folder is not None)
 
     def work(self) -> Callable[[Job], Backup]:
@@ -244,9 +272,11 @@ class BackupDialog(StoreDialog):
         return lambda job: self._store.backup(folder, link, job)
 
     def outcome_of(self, result: Backup) -> str:
-        lines = [f"{quantity(result.copied, 'file')}, {size_text(result.bytes)}, copied to {result.path}."]
+        copied = f"{quantity(result.copied, 'file')} copied, {size_text(result.bytes)}."
+        lines = [f"Backed up to {result.path}: {copied if result.copied else 'there were no new files.'}"]
         if result.kept:
-            lines[0] += f" {quantity(result.kept, 'file')} of an earlier backup were kept."
+            kept = quantity(result.kept, "file")
+            lines[0] += f" {kept} of an earlier backup {'was' if result.kept == 1 else 'were'} kept."
         lines += [f"{path} is damaged: its checksum differs." for path in result.damaged]
         return "\n".join(
             [*lines, *(["Restore these files from an earlier backup."] if result.damaged else [])]
@@ -264,9 +294,8 @@ class RestoreDialog(StoreDialog):
         near: Path | None = None,
     ) -> None:
         super().__init__("Restore a backup", "Restore", tasks, parent)
-        self.say("The backup is copied to a new folder, compared with its checksums, and opened there.")
         self.backup = FolderField("Folder of the backup", str(backup or ""))
-        self.folder = FolderField("Folder of the store", str(near or ""))
+        self.folder = FolderField("Folder of the store", str(free_name(near) if near else ""))
         self.form.addRow("Backup", self.backup)
         self.form.addRow("To", self.folder)
         for field in (self.backup, self.folder):
@@ -276,9 +305,17 @@ class RestoreDialog(StoreDialog):
 
     def _follow(self) -> None:
         backup, folder = self.backup.path, self.folder.path
-        missing = backup is not None and not is_store(backup)
-        self.reason.say("There is no store in the folder of the backup." if missing else "")
-        self.accept_button.setEnabled(backup is not None and folder is not None and not missing)
+        free = free_bytes(folder) if folder is not None else None
+        about = "The backup is copied to a new folder, compared with its checksums, and opened there."
+        self.say(f"{about} {room_text(0, free)}".strip())
+        why_not = ""
+        if backup is not None and not is_store(backup):
+            why_not = "There is no store in the folder of the backup."
+        elif folder is not None and is_occupied(folder):
+            why_not = f"{folder} already exists. Choose a new folder."
+        self.reason.say(why_not)
+        self._fit()
+        self.accept_button.setEnabled(backup is not None and folder is not None and not why_not)
 
     def work(self) -> Callable[[Job], Backup]:
         backup, folder = self.backup.path, self.folder.path
@@ -303,7 +340,7 @@ class MoveDialog(StoreDialog):
     ) -> None:
         verb = "Rename" if rename else "Move"
         super().__init__(f"{verb} {store.name}", verb, tasks, parent)
-        self._store, self._move, self._renames = store, move, rename
+        self._path, self._move, self._renames, self._bytes = store.path, move, rename, 0
         self.name = QLineEdit(store.name, accessibleName="New name")
         self.folder = FolderField("New place", str(store.path.parent))
         if rename:
@@ -315,36 +352,48 @@ class MoveDialog(StoreDialog):
         self.folder.changed.connect(self._follow)
         self._follow()
         (self.name if rename else self.folder).setFocus()
+        if not rename:
+            source = store.path
+            tasks.read(lambda job: folder_bytes(source), self._take_size, self._fail, owner=self, quiet=True)
+
+    def _take_size(self, size: int) -> None:
+        self._bytes = size
+        if not self.is_working and self.accept_button.isVisible():
+            self._follow()
 
     @property
     def target(self) -> Path | None:
         if self._renames:
             name = self.name.text().strip()
             fits = name not in ("", ".", "..") and not set(name) & set('/\\:*?"<>|\0')
-            return self._store.path.with_name(name) if fits else None
+            return self._path.with_name(name) if fits else None
         folder = self.folder.path
-        return None if folder is None else folder / self._store.path.name
+        return None if folder is None else folder / self._path.name
 
     def _follow(self) -> None:
-        target = self.target
-        is_taken = target is not None and target != self._store.path and os.path.lexists(target)
+        target, source = self.target, self._path
+        about, why_not = "", ""
         if target is None:
-            self.reason.say("This cannot be the name of a folder." if self._renames else "")
+            why_not = "This cannot be the name of a folder." if self._renames else ""
+        elif target == source:
+            about = "Choose a new name for the store's folder." if self._renames else "Choose another folder."
+        elif source in target.parents:
+            why_not = "A store cannot be moved into itself."
+        elif is_occupied(target):
+            why_not = f"{target} already exists."
+        elif same_disk(source, target):
+            about = f"→ {target}\nNo data is copied: this is a single step."
         else:
-            self.reason.say("This name already exists." if is_taken else "")
-        if target == self._store.path:
-            verb = "Choose a new name for the store's folder." if self._renames else "Choose another folder."
-            self.say(f"{self._store.path}\n{verb} Open tabs follow.")
-        elif target is not None and not is_taken:
-            one_step = same_disk(self._store.path, target)
-            how = (
-                "No data is copied: this is a single step."
-                if one_step
-                else "This is another disk: the files are copied, compared with their checksums, and then"
-                " removed here."
+            free = free_bytes(target)
+            why_not = lacks_room(self._bytes, free)
+            about = (
+                f"→ {target}\nThis is another disk: the files are copied, compared with their checksums, and"
+                f" then removed here. {room_text(self._bytes, free)}"
             )
-            self.say(f"{self._store.path}\n→ {target}\n{how} Open tabs follow.")
-        self.accept_button.setEnabled(target is not None and target != self._store.path and not is_taken)
+        self.say(f"{source}\n{about} Open tabs follow." if about else str(source))
+        self.reason.say(why_not)
+        self._fit()
+        self.accept_button.setEnabled(bool(about) and target != source)
 
     def work(self) -> Callable[[Job], Any]:
         target = self.target

@@ -18,7 +18,6 @@ from lamella.core.store.sizes import plan_text
 from lamella.core.store.store import Store
 from lamella.core.store.verify import Report
 from lamella.ui import theme
-from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import NumberBox
@@ -244,6 +243,8 @@ class VerifyDialog(StoreDialog):
             advice.append("Damaged files cannot be repaired: restore a backup, and copy the rows from it.")
         if result.strays:
             advice.append("Vacuum removes files that belong to no table.")
+        if result.foreign:
+            advice.append("Remove files yourself that do not belong to the store.")
         if result.indexes:
             advice.append("Damaged indexes are rebuilt when they are next used.")
         return f"{quantity(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
@@ -261,11 +262,6 @@ class VerifyDialog(StoreDialog):
                 button = QPushButton(text)
                 button.clicked.connect(lambda _=False, act=act: (self.accept(), act()))
                 self.others.addWidget(button)
-
-    def _fail(self, error: Exception) -> None:
-        if not isinstance(error, LamellaError):
-            self._tasks.failed.emit(error)
-        self.reason.say(message(error))
 
     def _lock(self, locked: bool) -> None:
         super()._lock(locked)

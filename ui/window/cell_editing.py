@@ -111,6 +111,16 @@ class Edits(QObject):
             asker=self,
         )
 
+    @property
+    def failed(self) -> list[Edit]:
+        """The edits that could not be stored; their cells show what was typed."""
+        return [edit for edit in self._edits if edit.error]
+
+    def commit_failed(self) -> None:
+        """Try once more to store what could not be stored."""
+        for edit in self.failed:
+            self.commit(edit)
+
     def forget_failed(self, cell: TableCell) -> None:
         """Drop the edits of this cell that could not be stored."""
         place = (cell.row, cell.name)
@@ -219,13 +229,13 @@ class CellEditing(QObject):
 
     def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
-        self._tab, self._edits = tab, Edits(tab)
+        self._tab, self.edits = tab, Edits(tab)
         self._editor: Editor | None = None
         self._reason: Reason | None = None
         self._offers: dict[str, list[str]] = {}
         self._offering: Handle | None = None
         self._cell: TableCell | None = None
-        self._edits.again.connect(self._again)
+        self.edits.again.connect(self._again)
         tab.cells.moved.connect(self._follow_row)
         tab.grid.edit_requested.connect(self.begin)
         tab.grid.scrolled.connect(self.follow)
@@ -269,13 +279,13 @@ class CellEditing(QObject):
         """Close the editor and leave the cell unchanged."""
         cell = self._close()
         if cell is not None:
-            self._edits.forget_failed(cell)
+            self.edits.forget_failed(cell)
 
     def _open_with_value(self, row: int, column: int) -> None:
         """Open with the text on screen if it is complete, otherwise with the one read now."""
         view, name = self._tab.view, self._tab.grid.grid_model.names[column]
         assert view is not None
-        cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
+        cell, edit = self._tab.cells.cell(row, name), self.edits.at(row, name)
         mark = self._tab.review.marks.get((row, name))
         if edit is None and mark is not None:
             self._open(cell, mark.text, None)
@@ -302,13 +312,13 @@ class CellEditing(QObject):
     def _switch(self, row: int, column: int) -> None:
         """Change true to false, and false or null to true."""
         cell = self._tab.cells.cell(row, self._tab.grid.grid_model.names[column])
-        edit = self._edits.at(row, cell.name)
+        edit = self.edits.at(row, cell.name)
         mark = self._tab.review.marks.get((row, cell.name))
         known = edit or mark
         text = self._screen_text(row, column) if known is None else known.text
         if text != CUT:
             on = text != "true"
-            self._edits.commit(Edit(cell, "true" if on else "false", on, self._tab.grid.field(column).type))
+            self.edits.commit(Edit(cell, "true" if on else "false", on, self._tab.grid.field(column).type))
 
     def _open(self, cell: TableCell, text: str | None, typed: str | None, in_area: bool = False) -> None:
         grid = self._tab.grid
@@ -443,7 +453,7 @@ class CellEditing(QObject):
     def _entered(self, value: Any, step: tuple[int, int]) -> None:
         editor, cell = self._editor, self._close()
         if editor is not None and cell is not None:
-            self._edits.commit(Edit(cell, None if value is None else editor.written(), value, editor.type))
+            self.edits.commit(Edit(cell, None if value is None else editor.written(), value, editor.type))
         self._move(step)
 
     def _fill(self, text: str | None) -> None:

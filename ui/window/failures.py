@@ -54,6 +54,19 @@ class Failures(QObject):
         super().__init__(tab)
         self._tab = tab
         self._text = ""
+        self._lost: tuple[str, Choice] | None = None
+
+    def say_lost(self, text: str, choice: Choice) -> None:
+        """Say that the store is missing, also whenever rows cannot be read until it is back: messages about
+        these would only name a file of it."""
+        self._lost = (text, choice)
+        self._show_lost(text, choice)
+
+    def end_lost(self) -> None:
+        self._lost = None
+
+    def _show_lost(self, text: str, choice: Choice) -> None:
+        self._tab.messages.say(text, choice, kind="message-danger", stays=True)
 
     def show(self, error: Exception) -> None:
         """Say that rows could not be read; the message goes when rows can be read again."""
@@ -73,7 +86,10 @@ class Failures(QObject):
     def _say(self, error: Exception) -> str:
         text = sentence(error)
         self._tab.pane.set_busy("")
-        self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
+        if self._lost is not None and isinstance(error, LamellaError):
+            self._show_lost(*self._lost)
+        else:
+            self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
         self._tab.changed.emit()
         return text
 

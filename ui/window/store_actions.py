@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.errors import StoreProblem, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lamella.ui.stores.store_page import StorePage
     from lamella.ui.tasks import Tasks
     from lamella.ui.widgets.sidebar import Sidebar
+    from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.diagrams import Diagrams
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
@@ -464,9 +466,11 @@ class StoreActions(QObject):
         )
         window = self._window
         window.sidebar.mark_missing(store.path, text)
-        places = [*tabs_of(window.tabs, store.path), *self._other_tabs(store)]
-        for place in places:
-            place.messages.say(text, ("Look again", self.watch.look), kind="message-danger", stays=True)
+        look = ("Look again", self.watch.look)
+        for tab in tabs_of(window.tabs, store.path):
+            tab.failures.say_lost(text, look)
+        for place in self._other_tabs(store):
+            place.messages.say(text, look, kind="message-danger", stays=True)
 
     def _come_back(self, old: Store, new: Store, says: str) -> None:
         """Replace `old` by `new`, the same store reopened in the same place."""
@@ -477,12 +481,23 @@ class StoreActions(QObject):
             self._replace(old, new, tables)
             window.sidebar.mark_missing(new.path, "")
             for tab in tabs_of(window.tabs, new.path):
+                tab.failures.end_lost()
                 if says:
-                    tab.when_shown(partial(tab.messages.say, says, kind="message-success"))
+                    tab.when_shown(partial(_say_back, tab, says))
 
         window.tasks.read(
             lambda job: read_tables(new, names), done, window.show_error, owner=self, quiet=True
         )
+
+
+def _say_back(tab: DatasetTab, text: str) -> None:
+    """Say in a tab that its store is back, and offer to store what was typed meanwhile."""
+    edits = tab.editing.edits
+    if not (count := len(edits.failed)):
+        tab.messages.say(text, kind="message-success")
+        return
+    what = f"{quantity(count, 'edit')} {'was' if count == 1 else 'were'} not stored"
+    tab.messages.say(f"{text}. {what}", ("Store now", edits.commit_failed), stays=True)
 
 
 def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:

@@ -74,6 +74,7 @@ CASES: dict[str, tuple[Make, str]] = {
         text(b"\n<!-- login -->\n<!DOCTYPE html>\n<title>Sign in, please</title>\n"),
         r"is a web page.*browser",
     ),
+    "encrypted Parquet": (text(b"PARE\0\0\0"), r"is an encrypted Parquet file.*Decrypt it with the program"),
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),
     "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*cannot be opened"),
     "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),

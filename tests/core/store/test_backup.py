@@ -202,6 +202,21 @@ def test_a_crash_at_any_step_leaves_the_last_backup_whole_and_the_next_one_possi
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_a_backup_without_one_of_its_files_is_refused_with_the_name_of_the_file(
+    store: Store, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "copy")
+    gone = next((tmp_path / "copy" / "data").rglob("*.parquet"))
+    gone.unlink()
+    with pytest.raises(FileProblem, match=f"{gone.name}: is missing"):
+        Store.restore_backup(tmp_path / "copy", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    lost = store.path / gone.relative_to(tmp_path / "copy")
+    lost.unlink()
+    with pytest.raises(FileProblem, match=f"{lost.name}: is missing"):
+        store.backup(tmp_path / "other")
+
+
 def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     Store.open(folder).close()
@@ -210,6 +225,11 @@ def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Pat
     with pytest.raises(StoreProblem, match="inside the store itself"):
         store.backup(store.path / "copy")
     store.backup(tmp_path / "copy")
+    with (
+        Store.open(folder) as other,
+        pytest.raises(StoreProblem, match=f"It is a backup of {store.path}. Choose a new folder"),
+    ):
+        other.backup(tmp_path / "copy")
     with Store.open(tmp_path / "copy") as copy:
         copy["t"].insert([{"n": 1}])
     with pytest.raises(StoreProblem, match="changed since it was made"):

@@ -10,7 +10,7 @@ import pytest
 
 from lamella import Store
 from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
-from lamella.core.store import moving
+from lamella.core.store import backup, moving
 from tests.mounts import filled, small_disk
 
 
@@ -65,7 +65,7 @@ def test_places_that_cannot_be_are_refused(path: Path, tmp_path: Path) -> None:
             Store.move(path, tmp_path / target)
     with pytest.raises(StoreProblem, match="no store here"):
         Store.move(tmp_path / "full", tmp_path / "new")
-    with pytest.raises(FileProblem, match="could not be moved"):
+    with pytest.raises(FileProblem, match="file: is not a folder"):
         Store.move(path, tmp_path / "file" / "new")
     assert numbers(path) == [0, -1, 2]
 
@@ -146,6 +146,15 @@ def test_a_disk_that_is_too_small_takes_nothing(path: Path) -> None:
             Store.move(path, disk / "shop")
         assert not (disk / "shop").exists()
         assert numbers(path) == [0, -1, 2]
+    with small_disk(8_000) as disk, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(backup.shutil, "copyfile", _refuse)
+        with pytest.raises(FileProblem, match=r"shop: the store could not be moved\. No space left"):
+            Store.move(path, disk / "shop")
+    assert numbers(path) == [0, -1, 2]
+
+
+def _refuse(source: Path, target: Path) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_damaged_files_are_not_moved_to_another_disk(path: Path) -> None:

@@ -159,6 +159,13 @@ def test_a_file_that_no_table_names_is_found(path: Path) -> None:
         assert store.maintenance.verify().problems == (
             f"{stray}: no table names this file; vacuum removes it",
         )
+        mine = stray.with_name("mine.parquet")
+        mine.write_bytes(b"")
+        report = store.maintenance.verify()
+        assert (report.strays, report.foreign, report.damage) == (1, 1, 0)
+        assert report.problems[1] == f"{mine}: does not belong to the store, and stays"
+        store.maintenance.vacuum()
+        assert mine.exists() and store.maintenance.verify().foreign == 1
         assert store["flights"].maintenance.verify().problems == ()
 
 

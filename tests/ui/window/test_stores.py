@@ -82,7 +82,7 @@ def done(qtbot: QtBot, dialog: StoreDialog) -> str:
 
 
 def test_the_page_shows_sizes_by_table_column_and_version(
-    page: StorePage, window: MainWindow, store: Store
+    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store
 ) -> None:
     tree = page.tree
     assert [tree.topLevelItem(n).text(NAME) for n in range(2)] == ["orders", "kinds"]
@@ -95,6 +95,12 @@ def test_the_page_shows_sizes_by_table_column_and_version(
     assert str(store.path) == page.path.text() and "format 3" in page.facts.text()
     assert "never verified" in page.facts.text() and "Earlier versions take" in page.freed.text()
     assert window.status.text.text() == page.status
+    for line in (orders, columns):
+        line.setExpanded(True)
+    page.measure()
+    qtbot.waitUntil(lambda: not page.is_busy)
+    orders = tree.topLevelItem(0)
+    assert orders.isExpanded() and orders.child(0).isExpanded() and not orders.child(1).isExpanded()
     tree.setCurrentItem(orders)
     tree.opened.emit("kinds")
 
@@ -187,7 +193,14 @@ def test_a_backup_is_made_and_restored_and_opened(
     dialog.folder.field.setText(str(tmp_path / "safe"))
     qtbot.waitUntil(lambda: "It takes up to" in dialog.about.text())
     assert "are free there" in dialog.about.text()
-    assert "copied to" in done(qtbot, dialog)
+    assert "copied" in done(qtbot, dialog)
+    again = press(qtbot, page, "backup", BackupDialog)
+    assert isinstance(again, BackupDialog)
+    again.folder.field.setText(str(page.store.path))
+    assert "already a backup" not in again.about.text(), "it is a store, but no backup"
+    again.folder.field.setText(str(tmp_path / "safe"))
+    assert "already a backup" in again.about.text()
+    assert "there were no new files" in done(qtbot, again)
     restoring = window.store_actions.restore()
     assert isinstance(restoring, RestoreDialog)
     for field in (restoring.backup, restoring.folder):
@@ -195,7 +208,10 @@ def test_a_backup_is_made_and_restored_and_opened(
     restoring.backup.field.setText(str(tmp_path / "nowhere"))
     assert "There is no store" in restoring.reason.text() and not restoring.accept_button.isEnabled()
     restoring.backup.field.setText(str(tmp_path / "safe"))
+    restoring.folder.field.setText(str(tmp_path / "safe"))
+    assert "already exists" in restoring.reason.text() and not restoring.accept_button.isEnabled()
     restoring.folder.field.setText(str(tmp_path / "back"))
+    assert "are free there" in restoring.about.text()
     assert done(qtbot, restoring).startswith("Restored to")
     qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
     qtbot.waitUntil(lambda: window.store_actions.current_page is not page)
@@ -341,12 +357,52 @@ def test_a_move_that_fails_leaves_tabs_where_they_are(
     (store.path.parent / "file").write_text("in the way")
     dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
     qtbot.mouseClick(dialog.accept_button, LEFT)
-    qtbot.waitUntil(lambda: "could not be moved" in dialog.reason.text())
+    qtbot.waitUntil(lambda: "file is not a folder" in dialog.reason.text())
+    assert dialog.accept_button.hasFocus(), "the button that was pressed has the keyboard again"
     dialog.reject()
     qtbot.waitUntil(lambda: window.library.home is not store)
     assert window.library.home.path == store.path
     assert settled().view.num_rows == 99  # type: ignore[union-attr]
     assert window.library.home["orders"].num_rows == ROWS
+
+
+def test_a_move_says_first_where_to_and_what_stands_in_its_way(
+    qtbot: QtBot, page: StorePage, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dialog = press(qtbot, page, "move", MoveDialog)
+    assert isinstance(dialog, MoveDialog)
+    name, field = store.path.name, dialog.folder.field
+
+    def says() -> str:
+        return dialog.about.text().replace("\u200b", "")
+
+    field.setText("archive")
+    assert f"→ {tmp_path / 'archive' / name}" in says() and dialog.accept_button.isEnabled()
+    (tmp_path / "archive" / name).mkdir(parents=True)
+    field.setText(str(tmp_path / "archive"))
+    assert dialog.accept_button.isEnabled(), "an empty folder is not in the way"
+    (tmp_path / "archive" / name / "notes").touch()
+    field.setText(f"{tmp_path / 'archive'}/")
+    assert f"{name} already exists" in dialog.reason.text().replace("\u200b", "")
+    assert "→" not in says() and not dialog.accept_button.isEnabled()
+    field.setText(str(store.path / "data"))
+    assert "into itself" in dialog.reason.text() and not dialog.accept_button.isEnabled()
+    with small_disk(400) as disk, filled(disk, leave=8_192):
+        field.setText(str(disk))
+        qtbot.waitUntil(lambda: "It takes up to" in says() and "are free there" in says())
+        assert "another disk" in says() and "may not have enough space" in dialog.reason.text()
+        field.setFocus()
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: not dialog.is_working)
+        assert "space" in dialog.reason.text() and "backup" not in dialog.reason.text()
+        assert field.hasFocus(), "another folder can be typed at once"
+    field.setText(str(tmp_path / "new"))
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(dialog.outcome.isVisible)
+    assert dialog.cancel_button.hasFocus() and dialog.cancel_button.isDefault()
+    qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: page.store.path == tmp_path / "new" / name and not page.is_busy)
 
 
 def test_unsaved_edits_keep_a_store_from_being_moved(
@@ -374,13 +430,23 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     watch.look()
     qtbot.waitUntil(lambda: "is no longer at" in tab.messages.label.text())
     assert store in watch.missing and tab.view is not None and tab.view.num_rows == 99
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("text")))
+    tab.editing.begin("typed meanwhile")
+    tab.editing.settle()
+    qtbot.waitUntil(lambda: bool(tab.editing.edits.failed))
+    tab.reload()
+    qtbot.waitUntil(lambda: not tab.loader.running)
+    assert "is no longer at" in tab.messages.label.text(), "and not that one of its files is missing"
     item = window.sidebar.tree.topLevelItem(0).child(0)
     assert "its disk was removed" in item.toolTip(0)
     away.rename(store.path)
     qtbot.mouseClick(tab.messages.buttons[0], LEFT)
     qtbot.waitUntil(lambda: window.library.home is not store)
     assert settled().view.num_rows == 99  # type: ignore[union-attr]
-    qtbot.waitUntil(lambda: tab.messages.label.text() == "My tables is back")
+    qtbot.waitUntil(lambda: tab.messages.label.text() == "My tables is back. 1 edit was not stored")
+    qtbot.mouseClick(tab.messages.buttons[0], LEFT)
+    qtbot.waitUntil(lambda: window.library.home["orders"].count(col("text") == "typed meanwhile") == 1)
+    assert not tab.editing.edits.failed
     assert tab.table is not None and tab.table.store is window.library.home
     assert window.library.home["kinds"].get(0)["name"] == "one"
     qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).toolTip(0) == str(store.path))
