@@ -148,6 +148,8 @@ class ChartSpec:
         """Another type of chart with the same columns, as far as it can show them."""
         spec = replace(self, kind=kind, log_x=False, log_y=False)
         numbers = self.measure or self.y
+        if self.kind == HEAT_MAP and self.y in types and is_category(types[self.y]):
+            spec = replace(spec, color=self.y)
         if kind == HEAT_MAP and self.kind == SCATTER:
             return replace(spec, measure="", aggregate="count", color="")
         if kind == HEAT_MAP and self.kind != HEAT_MAP:

@@ -516,16 +516,6 @@ def test_another_type_of_chart_of_the_same_columns_can_be_drawn(rows, before, af
         assert read_chart(query_of_rows(rows), spec).used
 
 
-def test_a_heat_map_of_a_box_plot_has_its_means_and_of_a_scatter_plot_its_rows(rows):
-    types = {field.name: field.type for field in rows.schema}
-    box = ChartSpec("box", "hour", "delay", color="origin")
-    assert box.as_kind("heat_map", types) == ChartSpec(
-        "heat_map", "hour", "origin", measure="delay", aggregate="mean"
-    )
-    scatter = ChartSpec("scatter", "hour", "delay", measure="delay", aggregate="mean", color="origin")
-    assert scatter.as_kind("heat_map", types) == ChartSpec("heat_map", "hour", "delay")
-
-
 def test_rows_without_a_value_are_counted_once_where_a_column_is_along_both_axes(rows, frame):
     data = chart(rows, "heat_map", x="delay", y="delay", measure="delay", aggregate="mean")
     assert data.left_out == (("delay is null", frame.delay.isna().sum()),)
