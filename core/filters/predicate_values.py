@@ -184,21 +184,44 @@ def check_pattern(predicate: Predicate) -> None:
         regex = as_regex(pattern) if predicate.operator == "like" else pattern
         pc.match_substring_regex(from_values([""], pa.string()), regex)
     except ValueError as error:
-        reason = str(error).removeprefix("Invalid regular expression: ")
         raise BadValue(
             pattern,
             f"Column '{predicate.column}': the pattern '{pattern}' cannot be read",
-            reason + _at(pattern, reason),
+            regex_problem(str(error), pattern),
             "Put a backslash before a special character to match it literally",
         ) from error
 
 
-def _at(pattern: str, reason: str) -> str:
-    """The position in the pattern of the part that RE2 quotes after a colon."""
-    part = reason.rpartition(": ")[2]
-    at = pattern.find(part) if part != reason else -1
-    if part == pattern and "missing )" in reason.casefold():
-        at = _open_group(pattern)
+def regex_problem(message: str, pattern: str = "") -> str:
+    """What is wrong with a regular expression, in words instead of RE2's; with the position if it is known in
+    the pattern."""
+    reason = message.removeprefix("Invalid regular expression: ")
+    kind, _, part = reason.partition(": ")
+    words = _REGEX_PROBLEMS.get(kind.casefold())
+    return (reason if words is None else words.format(part)) + _at(pattern, kind, part)
+
+
+_REGEX_PROBLEMS = {
+    "missing )": "an opening ( is not closed",
+    "unexpected )": "the closing ) has no opening",
+    "missing ]": "an opening [ is not closed",
+    "no argument for repetition operator": "{} has nothing before it to repeat",
+    "bad repetition operator": "{} repeats a repetition",
+    "invalid repetition size": "{} is no number of repetitions: at most 1,000, the lower one first",
+    "trailing \\": "it ends with a backslash, which needs a character after it",
+    "invalid escape sequence": "{} has no meaning: write \\\\ for a backslash",
+    "invalid character class range": "{} is no range or class of characters",
+    "invalid perl operator": "groups that begin with {} are not supported",
+    "invalid named capture group": "the name of the group {} is not valid",
+}
+"""RE2's messages in words that need no knowledge of its parser."""
+
+
+def _at(pattern: str, kind: str, part: str) -> str:
+    """The position in the pattern of the part that RE2 quotes."""
+    at = pattern.find(part) if part else -1
+    if part == pattern and kind.casefold() in ("missing )", "unexpected )"):  # whatever the place is
+        at = _open_group(pattern) if kind.casefold() == "missing )" else -1
     return f", at character {at + 1}" if at >= 0 else ""
 
 

@@ -15,6 +15,7 @@ from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, shown
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Column
@@ -71,8 +72,8 @@ class Split:
         except pa.ArrowInvalid as error:
             raise BadData(
                 f"{table}: the pattern {shown(self.by)} is invalid",
-                str(error).removeprefix("Invalid regular expression: "),
-                "Use the syntax of RE2",
+                regex_problem(str(error), self.by),
+                "Put a backslash before a special character to match it literally",
             ) from error
         if everywhere:
             raise BadData(

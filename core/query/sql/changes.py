@@ -143,7 +143,10 @@ def _creating(tree: exp.Expr) -> ChangeStatement:
         if tree.args.get(part):
             raise _refused(f"CREATE {words}", way)
     rows = tree.args.get("expression")
-    if tree.args.get("kind") != "TABLE" or not isinstance(rows, exp.Query):
+    kind = str(tree.args.get("kind"))
+    if kind in _INSTEAD_OF_CREATE:
+        raise BadSql(f"CREATE {kind} is not supported in SQL here", fix=_INSTEAD_OF_CREATE[kind])
+    if kind != "TABLE" or not isinstance(rows, exp.Query):
         raise _refused(
             "CREATE of anything but a table AS SELECT",
             "Write CREATE TABLE name AS SELECT …; in Python, store.create_table takes rows",
@@ -180,6 +183,10 @@ _INSTEAD = {
     "merge": "Use table.upsert(rows, on=…) in Python",
     "use": "Leave it out, and name tables of other stores as store.table",
     "pragma": "DESCRIBE t lists the columns of a table",
+    **dict.fromkeys(
+        ("install", "load"), "Open the file instead: statements can name everything that is open"
+    ),
+    **dict.fromkeys(("set", "reset"), "Leave it out: the program chooses the settings"),
     **dict.fromkeys(("begin", "start", "commit", "rollback", "end"), _NO_TRANSACTIONS),
     **dict.fromkeys(("prepare", "execute", "deallocate"), _NO_PREPARATION),
 }
@@ -199,6 +206,10 @@ _NO_PART_OF_INSERT = {
 }
 
 
+_INSTEAD_OF_CREATE = {
+    "VIEW": "Save the steps or the result of a SELECT as a view; in Python, with store.views.save",
+    "INDEX": "Create it with Indexes… (Ctrl+Shift+I) of its table, or with table.indexes in Python",
+}
 _NO_PART_OF_CREATE = (
     ("replace", "OR REPLACE", "Drop the table first, in the sidebar or with store.drop_table"),
     (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.libraries import duckdb, sqlglot
+from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.script import lexemes, placeholders, statements_of
 from lamella.core.query.sql.sources import Sources
@@ -18,7 +18,8 @@ LONGEST = 200_000
 """The maximum length in characters: sqlglot takes about a second for this many."""
 DIALECTS = {
     "postgres": "PostgreSQL", "sqlite": "SQLite", "spark": "Spark", "mysql": "MySQL", "tsql": "SQL Server",
-    "bigquery": "BigQuery", "snowflake": "Snowflake", "oracle": "Oracle", "duckdb": "DuckDB 1",
+    "bigquery": "BigQuery", "snowflake": "Snowflake", "oracle": "Oracle", "clickhouse": "ClickHouse",
+    "duckdb": "DuckDB 1",
 }  # fmt: skip
 """The dialects, in the order in which they are tried."""
 _PERCENT = "'%"
@@ -38,8 +39,30 @@ OWNERS = {
     "date_sub": ("mysql", "spark", "bigquery"),
     "array_size": ("snowflake", "spark"),
     "explode": ("spark",),
-}
+    "str_to_date": ("mysql",),
+    "listagg": ("oracle", "snowflake"),
+    "struct": ("bigquery", "spark"),
+    **dict.fromkeys(
+        (
+            "approx_quantiles", "datetime_trunc", "date_diff", "format_date", "generate_array", "safe_divide",
+            "timestamp_diff", "timestamp_trunc",
+        ),
+        ("bigquery",),
+    ),
+}  # fmt: skip
 """The dialects of functions that sqlglot translates from any dialect, the likeliest first."""
+_OF_CLAUSES = {
+    ("limit", "", ","): ("mysql", "sqlite"),
+    ("limit", "", "by"): ("clickhouse",),
+    ("prewhere",): ("clickhouse",),
+    ("regexp",): ("mysql", "sqlite", "spark"),
+    ("div",): ("mysql", "spark"),
+    ("separator",): ("mysql",),
+    ("connect", "by"): ("oracle", "snowflake"),
+    ("select", "top"): ("tsql", "snowflake"),
+    ("nolock",): ("tsql",),
+}
+"""The dialects of clauses; an empty word stands for any."""
 _SAFE = "safe_"
 """The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
@@ -115,14 +138,23 @@ def _rank(dialect: str, text: str, owners: Sequence[str]) -> int:
 
 
 def _owners(text: str) -> list[str]:
-    """The dialects that have all functions of `OWNERS` in the text; empty without such functions."""
-    words = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
-    called = {word.text.casefold() for word, after in itertools.pairwise(words) if after.text == "("}
-    owners = [OWNERS[name] for name in OWNERS if name in called]
+    """The dialects that have all functions of `OWNERS` and clauses of `_OF_CLAUSES` in the text; empty
+    without such."""
+    words = [lexeme.text.casefold() for lexeme in lexemes(text) if lexeme.kind != "comment"]
+    called = {word for word, after in itertools.pairwise(words) if after == "("}
+    owners = [dialects for name, dialects in OWNERS.items() if name in called]
+    owners += [dialects for clause, dialects in _OF_CLAUSES.items() if _has_clause(words, clause)]
     return (
         [dialect for dialect in owners[0] if all(dialect in dialects for dialects in owners)]
         if owners
         else []
+    )
+
+
+def _has_clause(words: Sequence[str], clause: tuple[str, ...]) -> bool:
+    return any(
+        all(word in ("", other) for word, other in zip(clause, words[place:], strict=False))
+        for place in range(len(words) - len(clause) + 1)
     )
 
 
@@ -131,7 +163,8 @@ def _candidates(text: str) -> Iterator[Translation]:
     for dialect in sorted(DIALECTS, key=lambda dialect_: _rank(dialect_, text, owners)):
         name = DIALECTS[owners[0] if owners and dialect not in owners else dialect]
         try:
-            translated = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
+            trees = [_without_clauses_of_its_own(tree) for tree in sqlglot.parse(text, read=dialect)]
+            translated = [tree.sql("duckdb", pretty="\n" in text) for tree in trees if tree is not None]
         except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them
             continue
         if len(translated) != 1 or " ".join(translated[0].split()).casefold() in texts:
@@ -142,3 +175,26 @@ def _candidates(text: str) -> Iterator[Translation]:
         except duckdb.Error:
             continue
         yield Translation(name, translated[0])
+
+
+def _without_clauses_of_its_own(tree: exp.Expr | None) -> exp.Expr | None:
+    """The statement without clauses that sqlglot would drop, or hand on as they are: those of ClickHouse,
+    and the table without content that Oracle and MySQL have."""
+    for query in list(tree.find_all(exp.Select)) if tree is not None else ():
+        source = query.args.get("from_")
+        if source is not None and source.this.name.casefold() == "dual" and not query.args.get("joins"):
+            query.set("from_", None)
+        first, limit = query.args.get("prewhere"), query.args.get("limit")
+        if first is not None:
+            query.set("prewhere", None)
+            query.where(first.this, copy=False)
+        if isinstance(limit, exp.Limit) and limit.expressions:
+            order = query.args.get("order")
+            number = exp.Window(
+                this=exp.RowNumber(),
+                partition_by=limit.expressions,
+                order=None if order is None else order.copy(),
+            )
+            query.set("limit", None)
+            query.set("qualify", exp.Qualify(this=exp.LTE(this=number, expression=limit.expression)))
+    return tree

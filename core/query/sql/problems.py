@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 
 from lamella.core.errors import BadSql, LamellaError
+from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.libraries import duckdb
 from lamella.core.phrases import sentence_case
 from lamella.core.query.sql.script import Lexeme, lexemes, statements_of, with_dollars
@@ -23,6 +25,8 @@ _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
 _NAMED_FIRST = re.compile(r"\S+: ")
 _MOST_CANDIDATES = 3
+_LEAST_ALIKE = 0.5
+"""How alike a column and a misspelling of it are: the engine names the nearest however far it is."""
 _TABLE, _CONDITION = "The name of a table", "A condition"
 _EXPECTED = {
     **dict.fromkeys(["where", "having", "qualify", "on", "and", "or", "not", "when"], _CONDITION),
@@ -41,6 +45,11 @@ _CLAUSES = frozenset(
     ]
 )  # fmt: skip
 """Words and signs that follow nothing in `_EXPECTED`, and that are no columns."""
+_MISSPELT = (
+    "from", "where", "group", "order", "having", "limit", "offset", "qualify", "join", "inner", "left",
+    "right", "full", "cross", "using", "union", "window",
+)  # fmt: skip
+_LEAST_LETTERS, _LEAST_MISSPELT = 4, 0.75
 _BEFORE_BY = frozenset({"group", "order", "partition"})
 _ASIDE = 40
 """The maximum distance in characters between where the message points and the name."""
@@ -128,12 +137,37 @@ def missing_part(text: str, error: Exception) -> str:
         if expected is None and len(words) > 1 and words[-2].text.casefold() == "join":
             expected = "ON or USING"
         return f"{expected} is missing after it" if expected else "The statement ends too early"
+    if any(word.kind == "text" and not word.closed for word in words) or "'" in text[slice(*place)]:
+        return "Write '' for a ' inside a text: 'it''s'"
     number = next((n for n, word in enumerate(words) if word.start <= place[0] < word.stop), 0)
     here, after = words[number].text.casefold(), words[number + 1 : number + 2]
     ends = here in _CLAUSES or (here in _BEFORE_BY and any(word.text.casefold() == "by" for word in after))
     before = words[number - 1].text if number else ""
     expected = _EXPECTED.get(before.casefold())
-    return f"{expected} is missing after '{before}'" if ends and expected else ""
+    if ends and expected:
+        return f"{expected} is missing after '{before}'"
+    if expected == _TABLE and _is_reserved(here):
+        return f'{here.upper()} is a keyword of SQL: write "{here}" to refer to a table of that name'
+    return _misspelt_keyword(words[:number]) or _misspelt_keyword(words[: number + 1])
+
+
+def _is_reserved(word: str) -> bool:
+    try:
+        duckdb.extract_statements(f"SELECT * FROM {word}")
+    except duckdb.Error:
+        return word.isidentifier()
+    return False
+
+
+def _misspelt_keyword(words: list[Lexeme]) -> str:
+    """A question about the last word if it is nearly a keyword: the engine takes it for an alias, and fails
+    at the word after it."""
+    last = words[-1].text if words and words[-1].kind == "word" else ""
+    is_name = len(words) > 1 and words[-2].text.casefold() in _EXPECTED
+    if is_name or len(last) < _LEAST_LETTERS or last.casefold() in _MISSPELT:
+        return ""
+    guesses = difflib.get_close_matches(last.casefold(), _MISSPELT, n=1, cutoff=_LEAST_MISSPELT)
+    return f"Is '{last}' a misspelling of {guesses[0].upper()}?" if guesses else ""
 
 
 def _words(text: str) -> list[Lexeme]:
@@ -170,9 +204,9 @@ def in_words(error: LamellaError) -> tuple[str, str]:
     if not (_KIND.match(error.why) or _EXCERPT.search(error.why)):
         return ". ".join(part for part in (_begun(error.what), _begun(error.why)) if part), error.fix
     message = _KIND.sub("", _EXCERPT.sub("", error.why)).strip()
-    meant = _suggestion(message)
     column, missing, near = _COLUMN.match(message), _MISSING.match(message), _NEAR.match(message)
     of_table, table = _OF_TABLE.search(message), _NO_TABLE.match(message)
+    meant = _suggestion(message, column[1] if column else of_table[2] if of_table else "")
     if column is not None:
         return f"There is no column '{column[1]}' here", meant
     if of_table is not None:
@@ -187,7 +221,11 @@ def in_words(error: LamellaError) -> tuple[str, str]:
         return "A parameter without a name has no value", "Write $name instead of ?: each name gets a field"
     if near is not None:
         return f"The statement cannot be read at '{near[1]}'", error.fix
-    return _begun(message.partition("\n")[0].rstrip(".!:")), meant or error.fix
+    reason = message.partition("\n")[0].rstrip(".!:")
+    own = regex_problem(reason)
+    return _begun(
+        reason if own == reason else f"A regular expression cannot be read: {own}"
+    ), meant or error.fix
 
 
 def _begun(sentence: str) -> str:
@@ -195,9 +233,15 @@ def _begun(sentence: str) -> str:
     return sentence if _NAMED_FIRST.match(sentence) else sentence_case(sentence)
 
 
-def _suggestion(message: str) -> str:
+def _suggestion(message: str, column: str) -> str:
     meant, candidates = _MEANT.search(message), _CANDIDATES.search(message)
     names = [name for name in (meant.groups() if meant else ()) if name]
     if not names and candidates is not None and "functions" not in candidates[0]:
         names = _NAMES.findall(candidates[1])[:_MOST_CANDIDATES]
+    if column:
+        names = [name for name in names if _are_alike(name.rpartition(".")[2], column)]
     return "Did you mean " + " or ".join(f"'{name}'" for name in names) + "?" if names else ""
+
+
+def _are_alike(name: str, other: str) -> bool:
+    return difflib.SequenceMatcher(None, name.casefold(), other.casefold()).ratio() >= _LEAST_ALIKE

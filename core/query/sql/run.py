@@ -280,11 +280,13 @@ def _understood(
     text: str, sources: Sources, request: SqlRequest, job: Job
 ) -> tuple[Statement, dict[str, Snapshot]]:
     """Parse the statement; return it with the snapshots of its tables, by view."""
+    statement = None
     try:
         statement = cached_statement(text) or _parsed(text, sources, job)
         return statement, snapshots_of(statement.tables, sources, request.as_of, request.files, job)
     except (BadSql, UnknownTable) as error:
-        named = error.name if isinstance(error, UnknownTable) else ""
+        refused = (t.name for t in statement.tables if f"'{t.name}'" in error.what) if statement else ()
+        named = error.name if isinstance(error, UnknownTable) else next(iter(refused), "")
         error.span = error.span or place_of(str(error), text) or place_of_name(named, text)
         raise
 

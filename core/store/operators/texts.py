@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import shown
 from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.store.operators.values import Refusal
 
 _FLAGS = {"regex": False, "whole": False, "case": True}
@@ -104,5 +105,5 @@ def _refuse_pattern(replacement: Replacement) -> None:
     try:
         replacement.applied(from_values([""], pa.string()))
     except pa.ArrowInvalid as error:
-        reason = str(error).removeprefix("Invalid regular expression: ")
+        reason = regex_problem(str(error))
         raise Refusal(f"the pattern or replacement is invalid: {reason}", r"Groups are \1 to \9") from error

@@ -96,9 +96,11 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (Predicate("dep_delay", "between", (1,)), "takes two values"),
         (Predicate("dep_delay", "is_null", (1,)), "takes no value"),
         (Predicate("dep_delay", "eq", (1,), ignore_case=True), "'ignore_case' does not fit"),
-        (col("carrier").matches("(AA"), r"Missing \): \(AA, at character 1"),
+        (col("carrier").matches("(AA"), r"An opening \( is not closed, at character 1"),
         (col("carrier").matches(r"a\(b[(]c(d)(?:e(f)"), r"at character 12"),
-        (col("carrier").matches("A[A"), r"Missing \]: \[A, at character 2"),
+        (col("carrier").matches("a)"), r"The closing \) has no opening"),
+        (col("carrier").matches("A**"), r"\*\* repeats a repetition, at character 2"),
+        (col("carrier").matches("A[A"), r"An opening \[ is not closed, at character 2"),
         (col("carrier").like("AA\\"), "ends with a backslash"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     dialog = replace(table_tab)
     dialog.regex.click()
     QTest.keyClicks(dialog.find, r"ROW (\d)(\d*")
-    assert "missing )" in dialog.news.text() and dialog.find.property("variant") == "invalid"
+    assert "an opening ( is not closed" in dialog.news.text() and dialog.find.property("variant") == "invalid"
     QTest.keyClicks(dialog.find, ")")
     QTest.keyClicks(dialog.with_, r"\2-\1")
     assert "no match" in ready(dialog).news.text() and not dialog.replace.isEnabled()
