@@ -41,6 +41,7 @@ from lamella.core.bench.results.store import MOST_NOTE
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 from lamella.ui.bench.quantities import about
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 Index = QModelIndex | QPersistentModelIndex
 HOW_TO_NOTE = "Double-click or press F2 to write a note; words that begin with # are tags"
@@ -243,7 +244,8 @@ class RunSearch(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.field = QLineEdit(placeholderText="Search: words, #tags", clearButtonEnabled=True)
+        self.field = QLineEdit(placeholderText="Search: words, #tags")
+        add_clear_button(self.field)
         self.field.setAccessibleName("Search the saved runs")
         self.tags = QToolButton(text="#", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         self.tags.setToolTip("The tags in the notes of the runs")

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QToolButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -30,6 +29,7 @@ from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench.workload_choice import no_part
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 COPY, COPIED = "Copy install command", "Copied"
 NAME, VERSION = 0, 1
@@ -415,9 +415,7 @@ class SystemList(QWidget):
         self.choose(FIRST_CHOICE)
 
     def _connect(self) -> None:
-        self.find.setClearButtonEnabled(True)
-        for button in self.find.findChildren(QToolButton):
-            button.setAccessibleName("Show all systems")
+        add_clear_button(self.find).say("Show all systems")
         self.find.textChanged.connect(self._show_matches)
         self.all.clicked.connect(lambda: self.choose(self.ready))
         self.none.clicked.connect(lambda: self.choose(()))

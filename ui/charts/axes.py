@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -102,7 +103,11 @@ class ChartAxis(pg.AxisItem):
         return self.ticks.texts(values, spacing)
 
     def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
-        super().drawPicture(p, axisSpec, tickSpecs, [] if self._is_turned else textSpecs)
+        labels = [] if self._is_turned else textSpecs
+        if isinstance(self.ticks, NumberTicks):
+            texts = even_decimals([text for _, _, text in labels])
+            labels = [(rect, flags, text) for (rect, flags, _), text in zip(labels, texts, strict=True)]
+        super().drawPicture(p, axisSpec, tickSpecs, labels)
         if self._is_turned:
             self._draw_turned(p, textSpecs)
 
@@ -143,6 +148,22 @@ class NumberTicks:
         if not digits:
             return [number_text(round(value)) for value in values]
         return [number_text(float(value) + 0.0, digits) for value in values]
+
+
+DECIMAL = re.compile(r"[^\d.]?[\d,]+(?:\.(\d+))?")
+
+
+def even_decimals(texts: Sequence[str]) -> list[str]:
+    """All labels of an axis with as many decimals as the longest, such as 0.0 beside 0.5."""
+    parts = [DECIMAL.fullmatch(text) for text in texts]
+    most = max((len(part[1] or "") for part in parts if part), default=0)
+    if not most or not all(parts):
+        return list(texts)
+    return [
+        f"{text}{'' if '.' in text else '.'}{'0' * (most - len(part[1] or ''))}"
+        for text, part in zip(texts, parts, strict=True)
+        if part
+    ]
 
 
 class LogTicks:

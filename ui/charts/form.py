@@ -45,7 +45,7 @@ from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 WIDTH, AGGREGATE_WIDTH = 304, 104
-AGGREGATE_SHARE = 0.45
+AGGREGATE_SHARE = 0.4
 """The maximum share of the panel for the aggregate."""
 ANY_WIDTH = 16_777_215  # Qt's QWIDGETSIZE_MAX
 ICONS = {

@@ -36,6 +36,7 @@ from lamella.ui.dialogs.work_dialog import fit_into_window
 from lamella.ui.steps.editors import OtherSource
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldForm, Reason
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 OpenSide = Callable[[Job], Source]
 A_FILE = "A file…"
@@ -263,7 +264,7 @@ class CompareDialog(QDialog):
         cells = QLabel("Cells are equal if")
         for heading in (rows, cells):
             theme.variant(heading, "heading")
-        self.find.setClearButtonEnabled(True)
+        add_clear_button(self.find)
         form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Numbers differ by at most", self.tolerance)
         buttons = QHBoxLayout()

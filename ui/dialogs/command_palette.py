@@ -223,7 +223,7 @@ class CommandPalette(QDialog):
         self.list.clicked.connect(self._do)
         self.field.textChanged.connect(self._filter)
         frame = QFrame(self)
-        theme.variant(frame, "overlay")
+        theme.variant(frame, "popup")
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
         around.addWidget(frame)

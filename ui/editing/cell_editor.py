@@ -26,6 +26,7 @@ from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.phrases import sentence_case
 from lamella.ui import theme
+from lamella.ui.widgets.field_buttons import FieldButton
 from lamella.ui.widgets.popover import Popover
 
 NULL_HINT = "null"
@@ -254,10 +255,7 @@ class CellEditor(CellEntry, QLineEdit):
         if begun_with is None:
             self.selectAll()
         if kind_of(type_) in DAYS:
-            icon = theme.current().icon("date")
-            choose = self.addAction(icon, QLineEdit.ActionPosition.TrailingPosition)
-            choose.setToolTip("Choose a day (Alt+Down)")
-            choose.triggered.connect(self.open_calendar)
+            FieldButton(self, "date", "Choose a day (Alt+Down)").clicked.connect(self.open_calendar)
         self.textEdited.connect(self._check)
 
     def written(self) -> str:

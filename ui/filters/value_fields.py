@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from PySide6.QtCore import QDate, QPoint, QStringListModel, Qt, Signal
-from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QCalendarWidget,
     QComboBox,
@@ -21,6 +21,7 @@ from lamella.core.filters.kinds import NESTED, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
 from lamella.ui.filters.tree import CHOSEN
+from lamella.ui.widgets.field_buttons import FieldButton
 
 PLACEHOLDERS = {
     Kind.DATE: "2013-01-31",
@@ -68,10 +69,6 @@ class ValueFields(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(theme.S)
         self._fields: list[QLineEdit | QComboBox] = []
-        self._calendars: list[QAction] = []
-        self._choices: list[QAction] = []
-        self._switches: list[QAction] = []
-        theme.current().changed.connect(self._draw)
 
     def ask(
         self,
@@ -115,9 +112,6 @@ class ValueFields(QWidget):
 
     def _clear(self) -> None:
         self._fields.clear()
-        self._calendars.clear()
-        self._choices.clear()
-        self._switches.clear()
         while item := self._layout.takeAt(0):
             if widget := item.widget():
                 widget.hide()
@@ -167,30 +161,18 @@ class ValueFields(QWidget):
         return box
 
     def _offer_switch(self, line: QLineEdit, place: int, is_column: bool) -> None:
-        at = (
-            QLineEdit.ActionPosition.LeadingPosition
-            if is_column
-            else QLineEdit.ActionPosition.TrailingPosition
-        )
-        action = line.addAction(theme.current().icon("columns"), at)
-        action.setToolTip("Compare with a value" if is_column else "Compare with a column")
-        action.triggered.connect(lambda: self.switched.emit(place))
-        self._switches.append(action)
+        says = "Compare with a value" if is_column else "Compare with a column"
+        button = FieldButton(line, "columns", says, leading=is_column)
+        button.clicked.connect(lambda: self.switched.emit(place))
 
     def _offer_choice(self, line: ValueField) -> None:
-        icon = theme.current().icon("chevron-down")
-        action = line.addAction(icon, QLineEdit.ActionPosition.TrailingPosition)
-        action.setToolTip("Choose from the values, with counts (Down)")
-        action.triggered.connect(self.choice_requested)
+        button = FieldButton(line, "chevron-down", "Choose from the values, with counts (Down)")
+        button.clicked.connect(self.choice_requested)
         line.choice_requested.connect(self.choice_requested)
         line.offers_choice = True
-        self._choices.append(action)
 
     def _offer_calendar(self, line: QLineEdit) -> None:
-        action = line.addAction(theme.current().icon("date"), QLineEdit.ActionPosition.TrailingPosition)
-        action.setToolTip("Choose a day")
-        action.triggered.connect(lambda: self._open_calendar(line))
-        self._calendars.append(action)
+        FieldButton(line, "date", "Choose a day").clicked.connect(lambda: self._open_calendar(line))
 
     def _open_calendar(self, line: QLineEdit) -> None:
         calendar, menu = QCalendarWidget(), QMenu(line)
@@ -214,14 +196,6 @@ class ValueFields(QWidget):
     def _tell(self) -> None:
         self.edited.emit(self.texts())
 
-    def _draw(self) -> None:
-        for action in self._calendars:
-            action.setIcon(theme.current().icon("date"))
-        for action in self._choices:
-            action.setIcon(theme.current().icon("chevron-down"))
-        for action in self._switches:
-            action.setIcon(theme.current().icon("columns"))
-
 
 MOST_SHOWN = 15
 
@@ -241,15 +215,10 @@ class ColumnBox(QLineEdit):
         self._entered_by_mouse = False
         self.setAccessibleName("Column")
         self.setPlaceholderText("Choose a column")
-        self._open = self.addAction(
-            theme.current().icon("chevron-down"), self.ActionPosition.TrailingPosition
-        )
-        self._open.setToolTip("All columns (Down)")
-        self._open.triggered.connect(self.show_all)
         self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow, a field's padding is wasted space
+        FieldButton(self, "chevron-down", "All columns (Down)").clicked.connect(self.show_all)
         self.setCompleter(self._complete_anywhere(names))
         self.editingFinished.connect(self._tell)
-        theme.current().changed.connect(self._draw)
 
     def show_name(self, name: str) -> None:
         """Show another column without emitting `chosen`."""
@@ -314,6 +283,3 @@ class ColumnBox(QLineEdit):
         matches = same or [name for name in names if folded in name.casefold()]
         if len(matches) == 1:
             self.setText(matches[0])
-
-    def _draw(self) -> None:
-        self._open.setIcon(theme.current().icon("chevron-down"))

@@ -38,6 +38,7 @@ from lamella.ui import theme
 from lamella.ui.filters.tree import text_of, type_of
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import breakable
+from lamella.ui.widgets.field_buttons import add_search_icon
 
 Key = Qt.Key
 MOST_VALUES = 1_000
@@ -413,7 +414,7 @@ class ValuePicker(QWidget):
 
     def _build(self) -> None:
         self.find = QLineEdit(accessibleName="Search the values")
-        self.find.addAction(theme.current().icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        add_search_icon(self.find)
         self.find.installEventFilter(self)
         self.find.textEdited.connect(self._search)
         self.list = QListView(accessibleName="Values", uniformItemSizes=True, mouseTracking=True)
@@ -461,7 +462,7 @@ class PickerPopup(QFrame):
 
     def __init__(self, picker: ValuePicker, owner: QWidget) -> None:
         super().__init__(owner, Qt.WindowType.Popup)
-        theme.variant(self, "overlay")
+        theme.variant(self, "popup")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._picker = picker
         layout = QVBoxLayout(self)

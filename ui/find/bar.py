@@ -23,6 +23,7 @@ from lamella.core.errors import visible
 from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
 from lamella.ui.widgets.controls import ICON_GAP, IconButton, TwoPartBar
+from lamella.ui.widgets.field_buttons import add_clear_button
 from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
 
 LONGEST = 1 << 16
@@ -132,7 +133,8 @@ class FindBar(TwoPartBar):
         for mode in (self.text_mode, self.word_mode):
             self._modes.addButton(mode)
         self.text_mode.setChecked(True)
-        self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
+        self.field = QLineEdit(maxLength=LONGEST)
+        add_clear_button(self.field)
         self.field.setPlaceholderText("Find in all rows")
         self.field.setAccessibleName("Find")
         self.case = option_button("Aa", "Match case")

@@ -29,6 +29,7 @@ from lamella.ui.find.result_list import Result, ResultList
 from lamella.ui.find.table_search import Key, ListSources, Source, TableResults, search_source
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 PAUSE_MS = 300
 HINT = "Type a text to find it in every column of all tables and open files."
@@ -238,7 +239,8 @@ class SearchEverywhere(QWidget):
         for mode in (self.text, self.words):
             self._modes.addButton(mode)
         self.text.setChecked(True)
-        self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
+        self.field = QLineEdit(maxLength=LONGEST)
+        add_clear_button(self.field)
         self.field.setPlaceholderText("Find in all tables and open files")
         self.field.setAccessibleName("Find everywhere")
         self.case = option_button("Aa", "Match case")

@@ -228,7 +228,7 @@ class ValuePopup(QFrame):
 
     def __init__(self, root: Node, owner: QWidget) -> None:
         super().__init__(owner, Qt.WindowType.Popup)
-        theme.variant(self, "overlay")
+        theme.variant(self, "popup")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.tree = ValueTree(root)
         self.path = QLabel()

@@ -41,6 +41,7 @@ from PySide6.QtWidgets import (
 from lamella.ui import theme
 from lamella.ui.help.pages import FIRST, Page, anchor_of, search
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 SIZE, LIST_WIDTH = (1000, 720), 284
 PICTURE_WIDTH, LEAST_PICTURE_WIDTH = 640, 240
@@ -197,7 +198,8 @@ class HelpViewer(QWidget):
         self.pages = pages
         self.setWindowTitle("Help · Lamella")
         self.resize(*SIZE)
-        self.search = QLineEdit(placeholderText="Search the help", clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText="Search the help")
+        add_clear_button(self.search)
         self.search.setAccessibleName("Search the help")
         self.list, self.view = QListWidget(), PageView(folder)
         self.list.setAccessibleName("Pages")

@@ -42,6 +42,7 @@ from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
 from lamella.ui.cards.words import bar_text, value_text
 from lamella.ui.grid.texts import MINUS, whole_texts
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
@@ -444,7 +445,7 @@ class ColumnPage(QWidget):
         theme.variant(self.title, "title")
         theme.variant(self.kind, "caption")
         self.title.setWordWrap(True)
-        self.find.setClearButtonEnabled(True)
+        add_clear_button(self.find)
         for tree, name in ((self.figures, "Figures of the column"), (self.values, "Most frequent values")):
             theme.variant(tree, "panel")
             tree.setHeaderLabels(["", "", ""])

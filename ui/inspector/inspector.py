@@ -61,6 +61,7 @@ from lamella.ui.inspector.related_rows import (
 from lamella.ui.inspector.table_page import PageSubject, TablePage
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 WIDTH, LEAST_WIDTH = 300, 240
 MOST_SHARE = 0.45
@@ -425,7 +426,7 @@ class RowPage(QWidget):
         self.title = QLabel()
         theme.variant(self.title, "title")
         self.find = QLineEdit(placeholderText="Find a field", accessibleName="Find a field")
-        self.find.setClearButtonEnabled(True)
+        add_clear_button(self.find)
         self.tree, self.related = RowTree(), RelatedTree()
         self.back, self.heading = QPushButton(), QLabel("Related rows")
         theme.variant(self.back, "ghost")

@@ -47,6 +47,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 NAME, KIND, SIZE = range(3)
 KIND_WIDTH = 64
@@ -405,7 +406,7 @@ class TablePage(QWidget):
         for label in (self.kind, self.figures, self.groups):
             theme.variant(label, "caption")
         self.title.setWordWrap(True)
-        self.find.setClearButtonEnabled(True)
+        add_clear_button(self.find)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.S)

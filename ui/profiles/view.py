@@ -33,6 +33,7 @@ from lamella.ui.profiles.figures import NUMBERS, TITLES, Figure, ProfileRow, mat
 from lamella.ui.profiles.loader import ProfileLoader
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 WIDTHS = (144, 96, 104, 60, 76, 100, 100, 96, 100, 160)
 MOST_WIDTH = 200
@@ -135,7 +136,8 @@ class ProfilesView(QWidget):
         super().__init__(parent)
         self.loader = ProfileLoader(tasks, self)
         self.model, self.table = ProfilesModel(self), QTableView()
-        self.search = QLineEdit(placeholderText="Columns by name or type", clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText="Columns by name or type")
+        add_clear_button(self.search)
         self.search.setAccessibleName("Search columns by name or type")
         self.count = QLabel()
         self.count.setAccessibleName("Number of columns shown")

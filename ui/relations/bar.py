@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QToolButton, QWidge
 
 from lamella.ui import theme
 from lamella.ui.widgets.controls import IconButton, TwoPartBar
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 FIELD_WIDTH, LEAST_FIELD = 200, 80
 PICTURES = {"svg": "Drawing, SVG…", "png": "Picture, PNG…"}
@@ -27,9 +28,7 @@ class DiagramBar(TwoPartBar):
         self.field = QLineEdit(placeholderText="Find")
         self.field.setAccessibleName("Find a table or column")
         self.field.setToolTip("Find a table or column; Enter goes from match to match")
-        self.field.setClearButtonEnabled(True)
-        for button in self.field.findChildren(QToolButton):
-            button.setAccessibleName("Clear")
+        add_clear_button(self.field)
         self.minus, self.plus = IconButton("minus", "Smaller (−)"), IconButton("plus", "Larger (+)")
         self.scale = QToolButton(text="100%", toolTip="Show at actual size")
         self.fit_all = IconButton("fit", "Fit all into the window (0)")

@@ -43,6 +43,7 @@ from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.remote.entry_list import EntryList
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import EmptyNote, IconButton
+from lamella.ui.widgets.field_buttons import add_clear_button
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 SIZE = QSize(860, 560)
@@ -104,7 +105,7 @@ class ServerBrowser(WorkDialog):
         self.address.returnPressed.connect(self.go)
         self.address.textChanged.connect(self._follow)
         self.narrow = QLineEdit(placeholderText="Narrow by name", accessibleName="Narrow by name")
-        self.narrow.setClearButtonEnabled(True)
+        add_clear_button(self.narrow)
         self.list = EntryList()
         self.hint = EmptyNote(self.list, "Choose a connection, or type an address and press Enter")
         self.narrow.textChanged.connect(self.list.sorted_entries.setFilterFixedString)
@@ -403,7 +404,7 @@ class ServerPath(QWidget):
         self.path = QLineEdit(
             placeholderText="/data/trips   s3://bucket/trips", accessibleName="Path that the server can read"
         )
-        self.path.setClearButtonEnabled(True)
+        add_clear_button(self.path)
         label = QLabel("Or a &path that the server can read")
         label.setBuddy(self.path)
         theme.variant(label, "muted")

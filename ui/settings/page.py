@@ -28,6 +28,7 @@ from lamella.core.store.paths import is_store
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import DecimalBox, IconButton, NumberBox, Reason
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 WIDTH, EDITOR_WIDTH = 720, 260
 STEP = 0.1
@@ -56,7 +57,8 @@ class SettingsPage(QWidget):
         self, settings: Settings, change: Change, tasks: Tasks, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.search = QLineEdit(placeholderText="Search settings", clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText="Search settings")
+        add_clear_button(self.search)
         self.search.setAccessibleName("Search settings")
         self.nothing = QLabel("No setting matches.")
         theme.variant(self.nothing, "muted")

@@ -52,7 +52,6 @@ class ParameterField(QWidget):
         self.kind.setAccessibleName(f"Type of parameter {name}")
         self.edit.setAccessibleName(f"Value of parameter {name}")
         self.edit.setMinimumWidth(theme.current().px(120))
-        self.edit.setClearButtonEnabled(False)
         label = QLabel(f"${name}")
         label.setFont(theme.current().mono_font())
         label.setBuddy(self.edit)

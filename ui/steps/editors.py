@@ -55,6 +55,7 @@ from lamella.ui.widgets.controls import (
     Reason,
     fill_height,
 )
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 MOST = 2**31 - 1
 UNWRITTEN = "…"
@@ -243,7 +244,7 @@ class ColumnList(QWidget):
     def __init__(self, names: Sequence[str], ticked: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
-        self.find.setClearButtonEnabled(True)
+        add_clear_button(self.find)
         self.list = QListWidget(accessibleName="Columns")
         self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.all, self.none = QToolButton(text="All"), QToolButton(text="None")

@@ -221,6 +221,7 @@ QToolButton[variant="chip"] {
 QToolButton[variant="chip"]:hover { background: $hover; }
 QToolButton[variant="chip"]:focus { border-color: $accent; }
 QToolButton[variant="tight"] { padding: 3px; }
+QToolButton[variant="inside"] { border: none; padding: 0; }
 QToolButton[variant="segment"] {
     background: $surface; border: 1px solid $border_strong; border-radius: 4px; padding: 4px 12px;
 }
@@ -245,7 +246,6 @@ QComboBox:on { border-color: $accent; }
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { background: $window; color: $faint; }
 QLineEdit:read-only { background: $window; }
 QLineEdit[variant="invalid"], QComboBox[variant="invalid"] { border-color: $danger; }
-QLineEdit { lineedit-clear-button-icon: url($close_muted); }
 QLineEdit[variant="flat"] { border-color: transparent; background: transparent; }
 QLineEdit[variant="filter"], QLineEdit[variant="filter-invalid"] {
     border-radius: 4px; padding: 0 5px; min-height: 0;
@@ -276,7 +276,7 @@ QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBoxPrivateContainer { border: none; background: transparent; }
 QComboBox QAbstractItemView {
-    background: $raised; border: 1px solid $border_strong; border-radius: 6px; padding: 4px;
+    background: $raised; border: 1px solid $border_strong; padding: 4px;
     selection-background-color: $accent_soft; selection-color: $text;
 }
 QListView[variant="completions"] {
@@ -376,7 +376,7 @@ QTreeView[variant="panel"] { background: $window; }
 QTreeView[variant="panel"]::item { padding: 4px 2px; }
 QTreeView[variant="panel"] QHeaderView::section { border: none; padding: 4px 5px; }
 QTreeView[variant="panel"] QHeaderView { font-size: $caption_pt; }
-QFrame[variant="overlay"] QListView { background: transparent; }
+QFrame[variant="popup"] QListView, QFrame[variant="popup"] QTreeView { background: transparent; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
@@ -451,5 +451,6 @@ QToolButton[variant="warning"][count="true"]:checked { color: $warning; }
 QToolButton[count="true"]:focus { border-color: $accent; }
 QToolButton[count="true"]:disabled { color: $muted; }
 QFrame[variant="overlay"] { background: $raised; border: 1px solid $border_strong; border-radius: 10px; }
+QFrame[variant="popup"] { background: $raised; border: 1px solid $border_strong; }
 QFrame[variant="line"] { background: $border; border: none; max-height: 1px; min-height: 1px; }
 """

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 
 from lamella.core.errors import visible
 from lamella.ui import theme
 
 SHOWN_MS = 12_000
 DANGER = "message-danger"
+MOST_LINES = 2
+"""Lines of text beside the buttons; if the text needs more, they are below it."""
 Choice = tuple[str, Callable[[], object]]
 
 
@@ -36,10 +48,14 @@ class MessageBar(QWidget):
         around = QHBoxLayout(self)
         around.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
         around.addWidget(self._frame)
-        self._layout = QHBoxLayout(self._frame)
+        self._layout = QGridLayout(self._frame)
         self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
-        self._layout.addWidget(self.label)
-        self._layout.addWidget(self._close)
+        self._layout.setColumnStretch(0, 1)
+        self._row = QWidget(self._frame)
+        QHBoxLayout(self._row).setContentsMargins(0, 0, 0, 0)
+        self._layout.addWidget(self.label, 0, 0)
+        self._layout.addWidget(self._row, 0, 1)
+        self._layout.addWidget(self._close, 0, 2)
         self._timer = QTimer(self, singleShot=True, interval=SHOWN_MS)
         self._timer.timeout.connect(self.clear)
         theme.current().changed.connect(self._restyle)
@@ -55,7 +71,9 @@ class MessageBar(QWidget):
         theme.variant(self._frame, kind)
         for place, (label, act) in enumerate(choices):
             self._add(label, act, place == 0 and stays)
+        self._row.setVisible(bool(choices))
         self.show()
+        self._fold(self.width())
         self._place()
         self._timer.stop() if stays or kind == DANGER else self._timer.start()
 
@@ -90,11 +108,30 @@ class MessageBar(QWidget):
         if self._host is None or self.isHidden():
             return
         width = self._host.width()
+        self._fold(width)
+        self._layout.activate()
         self.layout().activate()
         height = self.layout().totalHeightForWidth(width)
         bar = self._host_bar.height() if self._host_bar is not None and self._host_bar.isVisible() else 0
         self.setGeometry(0, max(0, self._host.height() - bar - height), width, height)
         self.raise_()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold(self.width())
+
+    def _fold(self, width: int) -> None:
+        """Put the buttons beside the text or below it, in a bar of this width."""
+        margins = self.layout().contentsMargins() + self._layout.contentsMargins()
+        right = self._row.sizeHint().width() + self._close.sizeHint().width()
+        room = width - margins.left() - margins.right() - right - 2 * self._layout.horizontalSpacing()
+        lines = self.label.heightForWidth(max(1, room)) // self.label.fontMetrics().lineSpacing()
+        below = bool(self._buttons) and lines > MOST_LINES
+        if below != (self._layout.itemAtPosition(1, 0) is not None):
+            self._layout.removeWidget(self._row)
+            self._layout.addWidget(
+                self._row, *((1, 0, 1, 3, Qt.AlignmentFlag.AlignRight) if below else (0, 1))
+            )
 
     @property
     def buttons(self) -> list[QPushButton]:
@@ -104,12 +141,13 @@ class MessageBar(QWidget):
         button = QPushButton(label, self._frame)
         theme.variant(button, "primary" if primary else "ghost")
         button.clicked.connect(lambda: (self.clear(), act()))
-        self._layout.insertWidget(self._layout.count() - 1, button)
+        self._row.layout().addWidget(button)
+        button.show()  # layouts show new widgets only later, and hidden ones have no size
         self._buttons.append(button)
 
     def _drop_buttons(self) -> None:
         for button in self._buttons:
-            self._layout.removeWidget(button)
+            self._row.layout().removeWidget(button)
             button.hide()
             button.deleteLater()
         self._buttons = []

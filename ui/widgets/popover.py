@@ -52,7 +52,7 @@ class Popover(QFrame):
 
     def __init__(self, form: QWidget, owner: QWidget) -> None:
         super().__init__(owner, Qt.WindowType.Popup)
-        theme.variant(self, "overlay")
+        theme.variant(self, "popup")
         self.form = form
         form.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shiboken6
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QKeyEvent, QPainter
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QToolButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -28,6 +27,7 @@ from lamella.core.phrases import quantity
 from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
+from lamella.ui.widgets.field_buttons import add_clear_button, add_search_icon
 
 ROLE = Qt.ItemDataRole.UserRole
 ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -188,12 +188,8 @@ class Sidebar(QWidget):
         super().__init__(parent)
         self.field = QLineEdit(self, placeholderText="Find")
         self.field.setAccessibleName("Find a table, view or file")
-        self._search, self._clear = QAction("Find", self), QAction("Clear", self, visible=False)
-        self.field.addAction(self._search, QLineEdit.ActionPosition.LeadingPosition)
-        self.field.addAction(self._clear, QLineEdit.ActionPosition.TrailingPosition)
-        self._clear.triggered.connect(self.field.clear)
-        for button, name in zip(self.field.findChildren(QToolButton), ("Find", "Clear"), strict=True):
-            button.setAccessibleName(name)
+        add_search_icon(self.field)
+        add_clear_button(self.field)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._filter)
         self._nothing = QLabel(self, wordWrap=True)
@@ -353,7 +349,6 @@ class Sidebar(QWidget):
 
     def _narrow(self) -> None:
         words = self._words
-        self._clear.setVisible(bool(self.field.text()))
         sections = (self._stores, self._files, self._recent)
         matches = [self._narrow_to(words, section) for section in sections]
         self._nothing.setText(f"Nothing matches '{visible(self.field.text().strip())}'")
@@ -431,8 +426,6 @@ class Sidebar(QWidget):
 
     def _restyle(self) -> None:
         look = theme.current()
-        self._search.setIcon(look.icon("search"))
-        self._clear.setIcon(look.icon("close"))
         for section in (self._stores, self._files, self._recent):
             section.setFont(0, look.font("caption", bold=True))
             section.setForeground(0, look.color("muted"))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
 
@@ -49,6 +49,7 @@ class TabBar(QTabBar):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._pressed = False
+        theme.current().changed.connect(self._fit_crosses)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._pressed = event.button() is Qt.MouseButton.LeftButton and self._tab_under(event) >= 0
@@ -82,10 +83,21 @@ class TabBar(QTabBar):
 
     def tabInserted(self, index: int) -> None:
         super().tabInserted(index)
-        for side in (QTabBar.ButtonPosition.LeftSide, QTabBar.ButtonPosition.RightSide):
-            button = self.tabButton(index, side)
-            if button is not None:
-                button.setAccessibleName("Close tab")
+        for cross in self._crosses(index):
+            cross.setAccessibleName("Close tab")
+        self._fit_crosses()
+
+    def _crosses(self, index: int) -> list[QWidget]:
+        sides = (QTabBar.ButtonPosition.LeftSide, QTabBar.ButtonPosition.RightSide)
+        return [cross for side in sides if (cross := self.tabButton(index, side)) is not None]
+
+    def _fit_crosses(self) -> None:
+        """Give the crosses the size of other icons: Qt and the style sheet leave them small."""
+        side = theme.current().icon_size() + QSize(theme.SPACE, theme.SPACE)
+        for index in range(self.count()):
+            for cross in self._crosses(index):
+                cross.resize(side)
+        self.setIconSize(theme.current().icon_size())  # lays out the tabs again
 
     def tabLayoutChange(self) -> None:
         super().tabLayoutChange()

@@ -9,7 +9,7 @@ import pytest
 
 from lamella.core.query.charts.dimensions import Dimension, Place
 from lamella.ui import theme
-from lamella.ui.charts.axes import LogTicks, NameTicks
+from lamella.ui.charts.axes import LogTicks, NameTicks, even_decimals
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,17 @@ def test_turned_labels_do_not_overlap(qapp, pixels):
     [(_, at)] = ticks.values(299.5, 329.5, pixels, "bottom")
     between_lines = (at[1] - at[0]) * pixels / len(places) / math.sqrt(2)
     assert ticks.turned and between_lines >= 0.95 * theme.current().line_height("caption")
+
+
+@pytest.mark.parametrize(
+    ("texts", "even"),
+    [
+        (["0", "−1", "−0.5", "1,000"], ["0.0", "−1.0", "−0.5", "1,000.0"]),
+        (["0", "0.25", "0.5"], ["0.00", "0.25", "0.50"]),
+        (["0", "5", "10"], ["0", "5", "10"]),
+        (["0", "1.5M", "2M"], ["0", "1.5M", "2M"]),
+        ([], []),
+    ],
+)
+def test_labels_of_an_axis_have_the_same_number_of_decimals(texts, even):
+    assert even_decimals(texts) == even

@@ -48,3 +48,16 @@ def test_a_floating_message_stays_above_a_scroll_bar(host) -> None:
     assert bar.geometry().bottom() == 287
     below.hide()
     assert bar.geometry().bottom() == 299
+
+
+def test_buttons_are_below_a_text_that_needs_more_than_two_lines_beside_them(host, bar) -> None:
+    choices = (("Show bad lines", lambda: None), ("Read differently…", lambda: None))
+    bar.say("Copied 2 rows", *choices)
+    first = bar.buttons[0]
+    assert first.mapTo(bar, first.rect().topLeft()).x() > bar.label.geometry().right()
+    bar.say("2 lines that cannot be read are left out (line 3: it has 1 field instead of 2). " * 2, *choices)
+    first = bar.buttons[0]
+    assert first.mapTo(bar, first.rect().topLeft()).y() > bar.label.geometry().bottom()
+    assert bar.label.height() >= bar.label.heightForWidth(bar.label.width())
+    host.resize(2400, 300)
+    assert first.mapTo(bar, first.rect().topLeft()).x() > bar.label.geometry().right()

@@ -88,3 +88,19 @@ def test_keys_go_from_tab_to_tab_and_round(window, file_tab, qtbot) -> None:
     assert window.tabs.current is widgets[1]
     qtbot.keyClick(window, Qt.Key.Key_Tab, CONTROL)
     assert window.tabs.current is file_tab
+
+
+def test_crosses_of_tabs_grow_with_the_text(many_tabs) -> None:
+    many_tabs.resize(5000, 200)
+    bar = many_tabs.tabs.tabBar()
+    (cross,) = bar._crosses(0)
+    small = cross.width()
+    theme.current().set_text_scale(1.5)
+    try:
+        many_tabs.grab()
+        assert cross.width() >= small + 8
+        assert bar.tabRect(0).contains(cross.geometry())
+        assert abs(cross.geometry().center().y() - bar.tabRect(0).center().y()) <= 2
+    finally:
+        theme.current().set_text_scale(1.0)
+    assert cross.width() == small
