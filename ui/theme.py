@@ -42,7 +42,7 @@ SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE
 RADIUS = 6
 ICON_SIDE = 16
-GROWING = (8, 12, 14, 16)  # pixels of the style sheet that grow with the text
+GROWING = (8, 12, 14, 16, 24)  # pixels of the style sheet that grow with the text
 TEXT_SCALES = (0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 FALLBACK_FAMILIES = ["Inter", "Segoe UI", "Cantarell", "Ubuntu", "Noto Sans", "DejaVu Sans"]
 

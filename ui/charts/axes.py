@@ -15,7 +15,7 @@ from PySide6.QtGui import QFontMetrics, QPainter
 
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.charts import ChartData
-from lamella.core.query.charts.dimensions import Dimension
+from lamella.core.query.charts.dimensions import OTHERS, Dimension
 from lamella.ui import theme
 from lamella.ui.cards.words import number_text, short_number
 from lamella.ui.charts.words import LONGEST, figures_are_durations, tick_text
@@ -293,10 +293,11 @@ def _day_steps() -> Iterator[int]:
 
 class NameTicks:
     """The label of each place of a dimension. Below a chart, labels are turned if they do not fit side by
-    side, and some are left out if that is not enough."""
+    side, and some are left out if that is not enough, but not that of all other values."""
 
     def __init__(self, dimension: Dimension) -> None:
         self._names = {place.at: tick_text(dimension, place) for place in dimension.places}
+        self._others = next((place.at for place in dimension.places if place.key == OTHERS), None)
         self.turned, self.widest, self.overhang = False, 0, 0
 
     def fit(self, pixels: float, orientation: str) -> int:
@@ -317,7 +318,8 @@ class NameTicks:
         if self.turned and orientation == "bottom":  # the lines are closer together than their ticks
             room /= TURNED_SHARE
         step = max(1, math.ceil(room * (high - low) / max(1.0, size))) if places else 1
-        return [(1.0, places[::step])]
+        skipped = places.index(self._others) % step if self._others in places else 0
+        return [(1.0, places[skipped::step])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         return [self._names.get(value, "") for value in values]

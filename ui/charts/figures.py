@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.charts import ChartData
 from lamella.ui import theme
-from lamella.ui.cards.words import value_text
-from lamella.ui.charts.words import figure_text
+from lamella.ui.cards.words import number_text, value_text
+from lamella.ui.charts.words import common_digits, figure_text
 from lamella.ui.grid.columns import is_right_aligned
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class FiguresModel(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         kind = self._table.schema.field(index.column()).type
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(self._values[index.column()][index.row()], kind)
+            return self._text(index.column(), self._values[index.column()][index.row()], kind)
         if role == Qt.ItemDataRole.EditRole:  # what is copied: programs read neither separators nor −
             return whole_texts(pa.array([self._values[index.column()][index.row()]], kind))[0] or ""
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -66,11 +67,15 @@ class FiguresModel(QAbstractTableModel):
             else section + 1
         )
 
-    @staticmethod
-    def _text(value: Any, kind: pa.DataType) -> str:
-        if value is not None and pa.types.is_floating(kind):
-            return figure_text(value)
-        return value_text(value, kind)
+    def _text(self, column: int, value: Any, kind: pa.DataType) -> str:
+        if value is None or not pa.types.is_floating(kind):
+            return value_text(value, kind)
+        digits = self._digits[column]
+        return figure_text(value) if digits is None else number_text(float(value), digits)
+
+    @cached_property
+    def _digits(self) -> list[int | None]:
+        return [common_digits(values) for values in self._values]
 
 
 class FiguresTable(QTableView):

@@ -349,6 +349,8 @@ class ChartView(QWidget):
             else f"Show the {count:,} figures"
             if count > 1
             else "Show the figure"
+            if count
+            else "Show the figures"
         )
         self.figures.setAccessibleName(name)
         self.figures.setText("" if narrow else f"{ICON_GAP}{name}")

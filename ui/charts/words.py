@@ -24,6 +24,8 @@ from lamella.ui.grid.texts import MINUS
 
 LONGEST = 24
 FIGURE_DIGITS = 4
+COMMON_MOST = 1e5
+"""Figures from here on are written with the places that they need themselves."""
 NS = 10**9
 SHORT_FROM = 100_000
 """From here on, a scale's ends are labelled with three digits and a letter, which take half the room."""
@@ -91,6 +93,16 @@ def figure_text(value: float | None, is_duration: bool = False) -> str:
         return number_text(float(value))
     digits = FIGURE_DIGITS - len(str(int(abs(value)))) if abs(value) >= 1 else FIGURE_DIGITS
     return number_text(round(float(value), max(0, digits)))
+
+
+def common_digits(values: Sequence[Any]) -> int | None:
+    """The decimal places with which each of some figures can be read; None if they differ too much for that,
+    or if none is a float."""
+    sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
+    if not sizes or not 1e-3 <= min(sizes) <= max(sizes) < COMMON_MOST:
+        return None
+    places = [FIGURE_DIGITS - (len(str(int(size))) if size >= 1 else 0) for size in sizes if size % 1]
+    return max([0, *places])
 
 
 def scale_text(value: float, is_duration: bool = False) -> str:

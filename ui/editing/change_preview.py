@@ -5,7 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -15,6 +22,7 @@ from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
+from lamella.ui.widgets.controls import EmptyNote
 
 NULL = "NULL"
 LONGEST_TEXT = 120
@@ -36,6 +44,12 @@ class PreviewTable(QTableWidget):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.setAccessibleName("The first rows before and after")
+        self._corner = QLabel(ID, self)
+        self._corner.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._corner.setContentsMargins(0, 0, theme.S, 0)
+        theme.variant(self._corner, "muted")
+        self._corner.hide()
+        EmptyNote(self, "The first rows that change are shown here")
         self._shown: Preview | None = None
         self._plain_after = False
         theme.current().changed.connect(self._redraw)
@@ -48,6 +62,7 @@ class PreviewTable(QTableWidget):
 
     def clear_rows(self) -> None:
         self._shown = None
+        self._corner.hide()
         self.setRowCount(0)
         self.setColumnCount(0)
 
@@ -139,6 +154,8 @@ class PreviewTable(QTableWidget):
         has_reasons = self._shown is not None and any(self._shown.reasons)
         if has_reasons and header.length() <= self.viewport().width():
             header.setSectionResizeMode(self.columnCount() - 1, QHeaderView.ResizeMode.Stretch)
+        self._corner.setGeometry(0, 0, self.verticalHeader().width(), header.height())
+        self._corner.setVisible(self.rowCount() > 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -156,6 +156,7 @@ class RulesForm(QWidget):
         self.one_of.setDisabled(nested)
         form = FieldForm(self._fields)
         form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(theme.M)
         form.addRow("Default", self.default)
         form.addRow("", self.required)
         form.addRow("", self.unique)

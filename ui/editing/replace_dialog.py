@@ -40,7 +40,7 @@ from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import CONTROL_HEIGHT, FieldForm
+from lamella.ui.widgets.controls import CONTROL_HEIGHT, EmptyNote, FieldForm
 
 PAUSE_MS = 250
 LONGEST_SHOWN, LONGEST_TIP = 120, 2_000
@@ -151,6 +151,7 @@ class ReplaceDialog(QDialog):
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         self._preview.horizontalHeader().setDefaultAlignment(left)
         self._preview.horizontalHeaderItem(0).setTextAlignment(RIGHT)
+        EmptyNote(self._preview, "The first cells that change are shown here")
         self._preview.setColumnWidth(0, theme.current().px(72))
         self._preview.setColumnWidth(1, theme.current().px(120))
         for column in (2, 3):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -36,6 +36,8 @@ from lamella.ui.formats.formats import (
     kinds_for,
 )
 from lamella.ui.formats.shading import COLORS, MOST_RULES, RULES, SHADINGS, Rule, Shading
+from lamella.ui.grid.columns import has_sign
+from lamella.ui.grid.texts import with_minus
 from lamella.ui.widgets.controls import CONTROL_HEIGHT, FieldRow, FieldRows
 
 WORDS = {
@@ -250,7 +252,7 @@ class FormatForm(QWidget):
         self.fields: dict[str, QWidget] = {}
         self.align = choice("align", CHOICES["align"])
         self.shading = ShadingFields(self._form.shading, extent) if can_be_shaded(type_) else None
-        self.preview = Preview(kind_of(type_) is Kind.TEXT)
+        self.preview = Preview(kind_of(type_) is Kind.TEXT, with_minus if has_sign(type_) else str)
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._take)
         self._lay_out(name)
@@ -397,8 +399,10 @@ def _chosen(box: QComboBox, option: str) -> str:
 class Preview(QWidget):
     """Values without and with the format, side by side."""
 
-    def __init__(self, is_text: bool) -> None:
+    def __init__(self, is_text: bool, write: Callable[[str], str] = str) -> None:
+        """`write` changes a text as the grid does before it draws it."""
         super().__init__()
+        self._write = write
         self.rows: list[tuple[QLabel, QLabel]] = []
         side = Qt.AlignmentFlag.AlignLeft if is_text else Qt.AlignmentFlag.AlignRight
         layout = QGridLayout(self)
@@ -422,7 +426,7 @@ class Preview(QWidget):
         previews: Sequence[tuple[str | None, str | None]] = list(pairs.items())[:MOST_PREVIEWS]
         for place, (before, after) in enumerate(self.rows):
             plain, text = previews[place] if place < len(previews) else ("", "")
-            before.setText((plain or "")[:LONGEST_PREVIEW])
-            after.setText((text or "")[: 2 * LONGEST_PREVIEW])
+            before.setText(self._write(plain or "")[:LONGEST_PREVIEW])
+            after.setText(self._write(text or "")[: 2 * LONGEST_PREVIEW])
             before.setVisible(place < len(previews))
             after.setVisible(place < len(previews))

@@ -413,6 +413,9 @@ class GridView(WindowScrolling):
                 fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
                 width = fitted if chosen is None else theme.current().px(chosen)
                 self.horizontalHeader().resizeSection(column, width)
+            elif not self.grid_model.num_rows:
+                width = max(self.columnWidth(column), self.column_header.wanted_width(column))
+                self.horizontalHeader().resizeSection(column, width)
         self.want()
 
     def _columns_moved(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
+    QLabel,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeWidget,
@@ -20,7 +21,6 @@ from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.sql.plan_tree import Operator, SqlPlan
 from lamella.core.query.sql.rows_read import row_groups_text
 from lamella.ui import theme
-from lamella.ui.widgets.controls import ElidedLabel
 
 SHARE = Qt.ItemDataRole.UserRole
 NAMES = ("Operator", "Rows", "Expected", "Rows read", "Time", "Share", "Details")
@@ -60,7 +60,7 @@ class PlanView(QWidget):
         self.plan = plan
         self._off: list[QTreeWidgetItem] = []
         """The operators whose estimates are far off."""
-        self.about = ElidedLabel(self._about())
+        self.about = QLabel(self._about(), wordWrap=True)
         self.about.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         theme.variant(self.about, "muted")
         self.tree = QTreeWidget()

@@ -272,7 +272,7 @@ QLabel[variant="reason"] {
 }
 QComboBox { padding-left: 10px; padding-right: 4px; combobox-popup: 0; }
 QComboBox:editable { padding-left: 8px; padding-right: 0; }
-QComboBox::drop-down { border: none; width: 24px; }
+QComboBox::drop-down { border: none; width: $px24; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBoxPrivateContainer { border: none; background: transparent; }
 QComboBox QAbstractItemView {

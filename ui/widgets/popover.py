@@ -21,7 +21,7 @@ from lamella.core.errors import visible
 from lamella.ui import theme
 
 LEAST_WIDTH = 260
-LEAST_LETTERS, SHORT_LETTERS = 5, 9
+LEAST_LETTERS, SHORT_LETTERS = 5, 11
 """How many letters of a choice are always shown, however narrow the window is; and up to how many a choice is
 never cut."""
 OPENS = " ▾"

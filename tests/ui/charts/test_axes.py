@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from lamella.core.query.charts.dimensions import Dimension, Place
+from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.ui import theme
 from lamella.ui.charts.axes import LogTicks, NameTicks, even_decimals
 
@@ -50,3 +50,18 @@ def test_turned_labels_do_not_overlap(qapp, pixels):
 )
 def test_labels_of_an_axis_have_the_same_number_of_decimals(texts, even):
     assert even_decimals(texts) == even
+
+
+@pytest.mark.parametrize("nulls", [0, 1])
+def test_the_bar_of_all_other_values_keeps_its_label(qapp, nulls):
+    names = ["others", "NULL"][: 1 + nulls]
+    keys = [*range(20), *(OTHERS, NULL)[: 1 + nulls]]
+    places = tuple(
+        Place(key, f"N3{at}JB" if key >= 0 else names[at - 20], None, at, at - 0.5, at + 0.5)
+        for at, key in enumerate(keys)
+    )
+    ticks = NameTicks(Dimension("tailnum", pa.string(), "values", places, others=9))
+    for pixels in range(80, 500, 20):
+        ticks.fit(pixels, "bottom")
+        [(_, shown)] = ticks.values(-0.5, len(keys) - 0.5, pixels, "bottom")
+        assert 20 in shown

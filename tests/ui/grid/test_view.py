@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -8,7 +9,7 @@ from lamella.ui import theme
 from lamella.ui.grid.pane import RowScrollBar
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.style.sheet import DARK, LIGHT
-from tests.ui.grid.fake_rows import FakeRows
+from tests.ui.grid.fake_rows import FakeRows, TableRows
 from tests.ui.test_theme import contrast
 
 BILLIONS = 1_100_000_000
@@ -294,3 +295,9 @@ def test_hidden_columns_between_two_that_are_shown_cost_nothing(grid, settle, mo
     grid.hide_columns(dict.fromkeys(grid.grid_model.names, False))
     settle(grid)
     assert grid.column_header.hiddenSectionCount() == 0
+
+
+def test_names_of_columns_have_room_where_there_are_no_rows(grid) -> None:
+    name = "the_scheduled_time_of_departure"
+    grid.show_rows(TableRows(pa.table({"n": pa.array([], pa.int64()), name: pa.array([], pa.int64())})))
+    assert grid.columnWidth(1) >= grid.column_header.wanted_width(1) > grid.columnWidth(0)

@@ -89,6 +89,7 @@ def test_a_number_gets_separators_digits_and_a_unit(file_tab, ask, column_texts,
     qtbot.waitUntil(lambda: file_tab.grid.formats.get("fare", Format()).prefix == "USD ")
     assert column_texts("fare") == ["USD 1,234.6", "-USD 2.0", None, f"{ROUNDED}USD 0.0"]
     assert [label.text() for label in form.preview.rows[0]] == ["1234.5678", "USD 1,234.6"]
+    assert [label.text()[0] for label in form.preview.rows[1]] == ["−", "−"]  # as the grid draws them
     QTest.mouseClick(form.close_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
     assert column_texts("fare")[0] == "USD 1,234.6"

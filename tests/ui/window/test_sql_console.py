@@ -473,6 +473,8 @@ def test_the_plan_is_a_tree_with_times(qtbot, console):
     root = plan.tree.topLevelItem(0)
     assert plan.is_measured and root.childCount() == 1 and "ms" in root.text(4)
     assert plan.tree.headerItem().text(3) == "Rows read" and "1,000 rows read" in plan.about.text()
+    plan.resize(300, 400)
+    assert "of each operator alone" in plan.about.text()
     console.editor.setPlainText("explain select 1")
     console.run()
     qtbot.waitUntil(
