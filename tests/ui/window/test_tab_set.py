@@ -93,7 +93,7 @@ def test_keys_go_from_tab_to_tab_and_round(window, file_tab, qtbot) -> None:
 def test_crosses_of_tabs_grow_with_the_text(many_tabs) -> None:
     many_tabs.resize(5000, 200)
     bar = many_tabs.tabs.tabBar()
-    (cross,) = bar._crosses(0)
+    cross = bar.tabButton(0, bar.ButtonPosition.RightSide)
     small = cross.width()
     theme.current().set_text_scale(1.5)
     try:
