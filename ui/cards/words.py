@@ -123,8 +123,12 @@ def _number_ranges(low: Any, high: Any) -> tuple[str, ...]:
         return (_joined(str(low), str(high)),)
     digits = _digits(low, high)
     full = _joined(number_text(low, digits), number_text(high, digits))
-    short = _joined(short_number(low), short_number(high))
-    return (full, short) if len(short) < len(full) else (full,)
+    fewer = _joined(number_text(low, digits - 1), number_text(high, digits - 1)) if digits else full
+    texts = [full]
+    for text in (fewer, _joined(short_number(low), short_number(high))):
+        if len(text) < len(texts[-1]) and (RANGE in text or RANGE not in full):  # both ends may round to one
+            texts.append(text)
+    return tuple(texts)
 
 
 def is_like_years(low: Any, high: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QHeaderView,
@@ -20,8 +20,9 @@ from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.core.query.answer_comparison import Comparison
 from lamella.ui import theme
+from lamella.ui.dialogs.work_dialog import fit_into_window
 
-SIZE = 640, 420
+SIZE = QSize(640, 420)
 LONGEST = 200
 HINT = (
     "A sample draws different rows on each engine, and a limit on unsorted rows returns arbitrary rows of a"
@@ -67,7 +68,7 @@ class AnswerComparison(QDialog):
         self.list.setVisible(bool(comparison.differences))
         hint.setVisible(not comparison.is_same)
         if comparison.differences:
-            self.resize(*SIZE)
+            fit_into_window(self, SIZE * theme.current().text_scale)
 
 
 def verdict(comparison: Comparison) -> str:

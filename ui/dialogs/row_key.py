@@ -104,7 +104,7 @@ class RowKeyDialog(QDialog):
             item.setText(f"{visible(name)}{place}")
         self.use_button.setText("Use this key" if self.key or not self._table.key else "Use no key")
         self.use_button.setEnabled(self.key != list(self._table.key))
-        self._say("" if self.key else "Check the columns in the order of the key.")
+        self._say("" if self.key else "Choose the columns in the order of the key.")
 
     def _say(self, text: str, is_problem: object = False) -> None:
         self.note.setText(text)

@@ -28,9 +28,9 @@ from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
 
 LONGEST = 1 << 16
 """The most characters that a field shows without delay."""
-WIDE = 900
+WIDE = 1100
 """From this width on, in pixels at the default text size, buttons have names beside their icons."""
-FIELD_WIDTH, NEWS_WIDTH = 160, 104
+FIELD_WIDTH, NEWS_WIDTH, MOST_NEWS_WIDTH = 160, 104, 400
 CUT = f"The text is longer than {LONGEST:,} characters: its end was cut off"
 
 
@@ -235,7 +235,7 @@ class FindBar(TwoPartBar):
         """Show names beside icons where there is room."""
         styles = Qt.ToolButtonStyle
         self.field.setMinimumWidth(theme.current().px(FIELD_WIDTH))
-        self.news.setMinimumWidth(theme.current().px(NEWS_WIDTH))
+        self.news.fit()
         wide = self.width() >= theme.current().px(WIDE)
         for button in (self.keep, self.replace):
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if wide else styles.ToolButtonIconOnly)
@@ -254,11 +254,18 @@ class _News(QLabel):
         theme.variant(self, look)
         self._text = visible(text)
         self.setAccessibleName(self._text)
+        self.fit()
         self._elide()
 
     def text(self) -> str:
         """The full text."""
         return self._text
+
+    def fit(self) -> None:
+        """Keep room for the text, unless it is very long."""
+        least, greatest = (theme.current().px(width) for width in (NEWS_WIDTH, MOST_NEWS_WIDTH))
+        words = self.fontMetrics().horizontalAdvance(self._text) + theme.XS
+        self.setMinimumWidth(max(least, min(greatest, words)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -309,6 +309,6 @@ class HistoryPage(QWidget):
 
 
 def _sentence(commit: Commit) -> str:
-    at = "" if commit.time is None else f", {commit.time.astimezone():%Y-%m-%d %H:%M:%S}"
+    at = "" if commit.time is None else f", {commit.time.astimezone():%Y-%m-%d\u00a0%H:%M:%S}"
     name = f", called '{visible(commit.name)}'" if commit.name else ""
     return f"Version {commit.version:,}{name}{at}"

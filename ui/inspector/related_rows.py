@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QTreeWidgetItemIterator, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -19,12 +19,15 @@ from lamella.core.query.expressions import col
 from lamella.core.relations import Link
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.grid.texts import screen_texts
+from lamella.ui.grid.columns import has_sign
+from lamella.ui.grid.texts import screen_texts, with_minus
 
 FEW = 5
 """The number of rows listed for each relation."""
 MOST_LINKS = 50
 FOLLOW = Qt.ItemDataRole.UserRole
+COLOR, ICON = Qt.ItemDataRole.UserRole + 1, Qt.ItemDataRole.UserRole + 2
+"""The names of what an item is drawn with, in whatever theme."""
 MOST_COLUMNS, COLUMNS_IN_LINE = 12, 4
 """The maximum number of a related row's columns in its tooltip and in its line."""
 
@@ -74,12 +77,18 @@ def read_related(table: Table, link: Link, row_id: int, job: Job) -> RelatedRows
     page = table.relations.rows(
         row_id, link.other, [ID, *names], limit=FEW, job=job, through=name, direction=direction
     )
-    texts = [screen_texts(page.column(place + 1)) for place in range(len(names))]
+    texts = [_texts(page.column(place + 1)) for place in range(len(names))]
     rows = tuple(
         RelatedRow(other_id, tuple(zip(names, ("NULL" if t is None else t for t in fields), strict=True)))
         for other_id, *fields in zip(page.column(0).to_pylist(), *texts, strict=True)
     )
     return RelatedRows(link, row_id, count, rows)
+
+
+def _texts(values: pa.ChunkedArray) -> list[str | None]:
+    """Values as the grid draws them."""
+    texts = list(screen_texts(values))
+    return [text and with_minus(text) for text in texts] if has_sign(values.type) else texts
 
 
 def read_neighbours(table: Table, row_id: int, job: Job) -> tuple[RelatedRows, ...]:
@@ -120,7 +129,6 @@ class RelatedTree(QTreeWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._links: tuple[Link, ...] = ()
-        self._related: dict[int, RelatedRows] = {}
         self.setAccessibleName("Related rows")
         theme.variant(self, "panel")
         self.setColumnCount(2)
@@ -139,7 +147,6 @@ class RelatedTree(QTreeWidget):
 
     def show_links(self, links: Sequence[Link]) -> None:
         """Show the links of another row, replacing those of the previous one."""
-        self._related.clear()
         if tuple(links) != self._links:
             self._links = tuple(links)
             self.clear()
@@ -153,7 +160,6 @@ class RelatedTree(QTreeWidget):
 
     def show_related(self, place: int, related: RelatedRows) -> None:
         """Show the rows of the link at this position."""
-        self._related[place] = related
         self._show_rows(self.topLevelItem(place), related, None)
         self._fit()
 
@@ -188,19 +194,19 @@ class RelatedTree(QTreeWidget):
         item = QTreeWidgetItem([visible(_title(link, links)), count])
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setToolTip(0, _words(link))
-        item.setIcon(0, theme.current().icon("arrow-right" if _is_out(link) else "arrow-left"))
+        item.setData(0, ICON, "arrow-right" if _is_out(link) else "arrow-left")
+        item.setData(1, COLOR, "muted")
+        _draw(item)
         return item
 
     def _show_rows(self, item: QTreeWidgetItem, related: RelatedRows, start: int | None) -> None:
         """Show rows below the line of a link. `start` is the row of the tab where the path began, if it is
         another one."""
-        look, is_open = theme.current(), item.isExpanded()
+        is_open = item.isExpanded()
         link, row_id = related.link, related.row_id
         above = self._rows_above(item)
         item.takeChildren()
         item.setText(1, f"{related.count:,}")
-        item.setFont(1, look.tabular_font())
-        item.setForeground(1, look.color("muted"))
         if related.count:
             item.setData(0, FOLLOW, Follow(link, row_id, _only(related), start))
         for row in related.rows:
@@ -240,14 +246,16 @@ class RelatedTree(QTreeWidget):
     def _say(self, item: QTreeWidgetItem, text: str, color: str) -> None:
         reason = QTreeWidgetItem([visible(text)])
         reason.setToolTip(0, visible(text))
-        reason.setForeground(0, theme.current().color(color))
+        reason.setData(0, COLOR, color)
+        _draw(reason)
         item.addChild(reason)
         reason.setFirstColumnSpanned(True)
 
     def _child(self, item: QTreeWidgetItem, text: str, follow: Follow) -> QTreeWidgetItem:
         child = QTreeWidgetItem([visible(text)])
         child.setData(0, FOLLOW, follow)
-        child.setForeground(0, theme.current().color("accent"))
+        child.setData(0, COLOR, "accent")
+        _draw(child)
         item.addChild(child)
         child.setFirstColumnSpanned(True)
         return child
@@ -260,7 +268,8 @@ class RelatedTree(QTreeWidget):
             child = item.child(place)
             child.takeChildren()
             child.setData(0, FOLLOW, None)
-            child.setForeground(0, theme.current().color("faint"))
+            child.setData(0, COLOR, "faint")
+            _draw(child)
             child.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.DontShowIndicator)
 
     def _follow(self, item: QTreeWidgetItem) -> None:
@@ -287,12 +296,22 @@ class RelatedTree(QTreeWidget):
         self.setMaximumHeight(content_height(self))
 
     def _restyle(self) -> None:
-        for place, link in enumerate(self._links):
-            item, icon = self.topLevelItem(place), "arrow-right" if _is_out(link) else "arrow-left"
-            item.setIcon(0, theme.current().icon(icon))
-        for place, related in self._related.items():
-            self.show_related(place, related)
+        items = QTreeWidgetItemIterator(self)
+        while (item := items.value()) is not None:
+            _draw(item)
+            items += 1
         self._fit()
+
+
+def _draw(item: QTreeWidgetItem) -> None:
+    """Give an item its icon, colours and font in the current theme."""
+    look = theme.current()
+    if item.data(0, ICON):
+        item.setIcon(0, look.icon(item.data(0, ICON)))
+        item.setFont(1, look.tabular_font())
+    for column in (0, 1):
+        if item.data(column, COLOR):
+            item.setForeground(column, look.color(item.data(column, COLOR)))
 
 
 def _is_row_item(item: QTreeWidgetItem) -> bool:

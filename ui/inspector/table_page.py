@@ -50,7 +50,7 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.field_buttons import add_clear_button
 
 NAME, KIND, SIZE = range(3)
-KIND_WIDTH = 64
+KIND_WIDTH = 52
 """The width that a column's type has even if names need the room."""
 LEAST_NAMES = 120
 """The width for names even if those of columns are short: files have names, too."""

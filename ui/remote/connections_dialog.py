@@ -81,6 +81,7 @@ class ConnectionsDialog(WorkDialog):
         self.remove_button.clicked.connect(self._remove)
         self.test_button.clicked.connect(self._test)
         self.save_button.clicked.connect(self._save)
+        theme.current().changed.connect(self._draw_icons)
 
     def _lay_out(self) -> None:
         title = QLabel("Connections")
@@ -133,7 +134,7 @@ class ConnectionsDialog(WorkDialog):
         page = QWidget()
         inside = QWidget()
         column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, theme.S, 0)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.M)
         column.addWidget(self.kind_label)
         column.addWidget(self.form)
@@ -166,7 +167,7 @@ class ConnectionsDialog(WorkDialog):
         self.list.blockSignals(True)
         self.list.clear()
         for connection in known:
-            item = QListWidgetItem(theme.current().icon("database"), connection.name)
+            item = QListWidgetItem(connection.name)
             item.setData(ROLE, connection.name)
             item.setToolTip(f"{connection.of_kind.label} · {connection.endpoint or 'usual endpoint'}")
             self.list.addItem(item)
@@ -174,7 +175,12 @@ class ConnectionsDialog(WorkDialog):
         if names:
             self.list.setCurrentRow(names.index(current) if current in names else 0)
         self.list.blockSignals(False)
+        self._draw_icons()
         self._show_current()
+
+    def _draw_icons(self) -> None:
+        for row in range(self.list.count()):
+            self.list.item(row).setIcon(theme.current().icon("database"))
 
     def _show_current(self, *_: object) -> None:
         item = self.list.currentItem()

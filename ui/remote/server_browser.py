@@ -9,6 +9,7 @@ from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QComboBox,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -125,14 +126,11 @@ class ServerBrowser(WorkDialog):
             button.setAutoDefault(False)  # Enter in the address lists it
         self.open_button.clicked.connect(lambda: self._choose(self.open_requested))
         self.import_button.clicked.connect(lambda: self._choose(self.import_requested))
+        theme.current().changed.connect(self._draw_icons)
 
     def _lay_out(self) -> None:
         title = QLabel("Open from a server")
         theme.variant(title, "title")
-        left = QVBoxLayout()
-        left.setSpacing(theme.S)
-        left.addWidget(self.places, 1)
-        left.addWidget(self.manage_button, 0, Qt.AlignmentFlag.AlignLeft)
         self.places.setFixedWidth(theme.current().px(LIST_WIDTH))
         top = QHBoxLayout()
         top.setSpacing(theme.S)
@@ -144,11 +142,15 @@ class ServerBrowser(WorkDialog):
         right.addLayout(top)
         right.addWidget(self.list, 1)
         right.addWidget(self.path)
-        right.addWidget(self.count)
-        middle = QHBoxLayout()
-        middle.setSpacing(theme.L)
-        middle.addLayout(left)
-        middle.addLayout(right, 1)
+        middle = QGridLayout()
+        middle.setHorizontalSpacing(theme.L)
+        middle.setVerticalSpacing(theme.S)
+        middle.addWidget(self.places, 0, 0)
+        middle.addLayout(right, 0, 1)
+        middle.addWidget(self.manage_button, 1, 0, Qt.AlignmentFlag.AlignLeft)
+        middle.addWidget(self.count, 1, 1)
+        middle.setColumnStretch(1, 1)
+        middle.setRowStretch(0, 1)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.status, 1)
@@ -175,15 +177,20 @@ class ServerBrowser(WorkDialog):
                     named = connection.places and connection.of_kind.reads_files
                     place = Address.parse(root).place if named else ""
                     label = f"{connection.name} / {place}" if place else connection.name
-                    item = QListWidgetItem(theme.current().icon("database", "muted"), visible(label))
+                    item = QListWidgetItem(visible(label))
                     item.setData(ROLE, root)
                     item.setToolTip(connection.of_kind.label)
                     self.places.addItem(item)
+            self._draw_icons()
 
         def work(job: Job) -> list[Connection]:
             return list(self._connections.values())
 
         self._tasks.read(work, done, self._fail, owner=self, quiet=True)
+
+    def _draw_icons(self) -> None:
+        for row in range(self.places.count()):
+            self.places.item(row).setIcon(theme.current().icon("database"))
 
     def _go_to_place(self, item: QListWidgetItem) -> None:
         root = item.data(ROLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QHeaderView,
     QStyledItemDelegate,
@@ -27,6 +27,8 @@ MOST_LISTED, NOTHING = 200, "–"
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 NAME_WIDTHS = (220, 420)
 """The minimum and maximum initial width of the column of names."""
+BAR_WIDTH = 60
+"""The minimum width of the column of bars, where the window has room for it."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -105,11 +107,19 @@ class SizesTree(QTreeWidget):
             self.setCurrentItem(self.topLevelItem(0))
 
     def _fit_names(self) -> None:
-        """Widen the column to the names that are shown, within limits; never make it narrower."""
-        least, greatest = (theme.current().px(width) for width in NAME_WIDTHS)
-        self.setColumnWidth(
-            NAME, max(least, self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
+        """Widen the column to the names that are shown, within limits; make it narrower only where bars and
+        sizes would not fit beside it."""
+        least, greatest, bar = (theme.current().px(width) for width in (*NAME_WIDTHS, BAR_WIDTH))
+        wide = max(self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
+        figures = sum(
+            max(self.sizeHintForColumn(column), self.header().sectionSizeHint(column))
+            for column in (ROWS, NOW, HISTORY, INDEXES)
         )
+        self.setColumnWidth(NAME, max(least, min(wide, self.viewport().width() - figures - bar)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_names()
 
     def _open_lines(self) -> set[tuple[str, int]]:
         """The expanded lines: the name of the table with 0, or the number of the line below it."""

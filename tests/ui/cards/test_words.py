@@ -81,6 +81,12 @@ def test_large_numbers_have_a_short_form() -> None:
     assert span_text(dt.timedelta(milliseconds=1.5)) == "1.5 ms"
 
 
+def test_a_short_form_never_makes_a_range_look_like_one_value() -> None:
+    assert ranges(59.961, 60.039, Kind.FLOAT) == ("59.961 – 60.039", "59.96 – 60.04")
+    assert ranges(100_049, 100_051, Kind.INTEGER) == ("100,049 – 100,051",)
+    assert ranges(60.0, 60.0, Kind.FLOAT)[-1] == "60"
+
+
 def test_values_are_one_line() -> None:
     assert value_text("a\n b\tc", pa.string()) == "a b c"
     assert (value_text("", pa.string()), value_text("  ", pa.string())) == ("empty", "spaces")

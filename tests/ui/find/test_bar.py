@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtWidgets import QLabel
 
 from lamella.ui import theme
 from lamella.ui.find.bar import FindBar
+
+
+@pytest.mark.parametrize("width", [780, 1060, 1380])
+@pytest.mark.parametrize("words", [False, True])
+def test_why_nothing_was_found_is_not_cut_while_the_field_has_room(qtbot, width: int, words: bool) -> None:
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.show()
+    bar.resize(width, bar.sizeHint().height())
+    bar.word_mode.setChecked(words)
+    for text in ("The best 200 of 548 rows", "Missing ): N1(2|3, at character 3"):
+        bar.say(text, "danger")
+        qtbot.waitUntil(lambda: not bar.news.toolTip())
+        assert QLabel.text(bar.news) == text
+    assert words or bar.columns.text().startswith("All columns")
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.remote.connections import Connection, Connections
+from lamella.ui import theme
 from lamella.ui.remote.connections_dialog import ConnectionsDialog, Probe
 from lamella.ui.tasks import Tasks
 
@@ -65,6 +66,13 @@ def test_a_connection_is_added(
     assert connections["hadoop"] == Connection("hadoop", "hdfs", endpoint="http://namenode:9870")
     qtbot.waitUntil(lambda: dialog.list.count() == 3)
     assert dialog.list.currentItem().text() == "hadoop"
+
+
+def test_icons_follow_the_theme(open_dialog: Callable[..., ConnectionsDialog]) -> None:
+    dialog, look = open_dialog(), theme.current()
+    look.set_mode("dark" if not look.dark else "light")
+    icons = [dialog.list.item(row).icon().pixmap(16).toImage() for row in range(dialog.list.count())]
+    assert icons == [look.icon("database").pixmap(16).toImage()] * 2
 
 
 def test_a_connection_is_renamed_and_keeps_its_secrets_references(

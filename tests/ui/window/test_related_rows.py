@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
 from lamella.core.query.steps import Compute, Group
+from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.join_editor import JoinEditor
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -96,6 +97,22 @@ def test_the_row_page_lists_related_rows_both_ways(shown_table, related) -> None
     assert related(airlines, 2, "code") == [["flights", "0", "No rows"]]
     people = shown_table("people")
     assert related(people, 1, "name") == [["people", "1", "Ada · NULL"], ["people", "1", "Dan"]]
+
+
+def test_another_look_keeps_opened_rows_open(shown_table, related, qtbot: QtBot) -> None:
+    airlines = shown_table("airlines")
+    related(airlines, 0, "code")
+    item = child(airlines, 0, 1)
+    open_row(qtbot, airlines, item)
+    look = theme.current()
+    look.set_mode("dark" if not look.dark else "light")
+    assert child(airlines, 0, 1) is item and item.isExpanded()
+    assert item.foreground(0).color() == look.color("accent")
+
+
+def test_negative_numbers_are_written_as_in_the_grid(shown_table, related, store: Store) -> None:
+    store["airlines"].columns.add("balance", "float64", default=-7.5)
+    assert related(shown_table("flights"), 1, "number") == [["airlines", "1", "UA · United · −7.5"]]
 
 
 @pytest.mark.slow

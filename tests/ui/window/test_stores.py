@@ -17,6 +17,7 @@ from lamella import Store, col
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Join, Pipeline, Where
 from lamella.core.scan.parquet_file import SIGNATURE_BYTES
+from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
@@ -103,6 +104,22 @@ def test_the_page_shows_sizes_by_table_column_and_version(
     assert orders.isExpanded() and orders.child(0).isExpanded() and not orders.child(1).isExpanded()
     tree.setCurrentItem(orders)
     tree.opened.emit("kinds")
+
+
+def test_opened_lines_stay_open_and_sizes_stay_in_sight_in_another_look(
+    qtbot: QtBot, page: StorePage, window: MainWindow
+) -> None:
+    tree, look = page.tree, theme.current()
+    tree.topLevelItem(0).setExpanded(True)
+    tree.topLevelItem(0).child(1).setExpanded(True)
+    look.set_mode("dark" if not look.dark else "light")
+    look.set_text_scale(1.5)
+    orders = tree.topLevelItem(0)
+    opened = [orders.isExpanded(), orders.child(0).isExpanded(), orders.child(1).isExpanded()]
+    window.resize(1280, 800)
+    qtbot.waitUntil(lambda: tree.horizontalScrollBar().maximum() == 0)
+    look.set_text_scale(1.0)
+    assert opened == [True, False, True]
 
 
 def test_compacting_says_first_what_it_does(qtbot: QtBot, page: StorePage, store: Store) -> None:
