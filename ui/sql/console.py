@@ -21,6 +21,7 @@ from lamella.core.query.sql.plan_tree import SqlPlan
 from lamella.core.query.sql.script import (
     Part,
     Placeholder,
+    names_of_parameters,
     placeholders,
     statement_at,
     statements_of,
@@ -182,8 +183,9 @@ class SqlConsole(QWidget):
 
     # ------------------------------------------------------------------- running
 
-    def run(self, run_all: bool = False, kind: str = "run") -> None:
-        """Run the selection, the statement at the cursor, or all statements with `run_all`."""
+    def run(self, run_all: bool = False, kind: str = "run", parameter: str = "") -> None:
+        """Run the selection, the statement at the cursor, or all statements with `run_all`; the first with
+        the `parameter` if one is given that the statement at the cursor does not have."""
         text = self.text
         span, place = self.editor.selected_span, self.editor.textCursor().position()
         start, stop = (0, len(text)) if run_all or span is None else span
@@ -192,7 +194,8 @@ class SqlConsole(QWidget):
         def begin(parts: Sequence[Part]) -> None:
             if not run_all and span is None:
                 part = statement_at(text, parts, place)
-                parts = [] if part is None else [part]
+                users = [p for p in parts if parameter in names_of_parameters(text[p.start : p.stop])]
+                parts = users[:1] if users and part not in users else [] if part is None else [part]
             self._run_parts(chosen, start, text.count("\n", 0, start), parts, kind)
 
         if len(chosen) <= SPLIT_AT_ONCE:
@@ -220,7 +223,7 @@ class SqlConsole(QWidget):
 
     def _statement(self, text: str, start: int, lines: int, part: Part, kind: str) -> Statement:
         own = text[part.start : part.stop]
-        names = list(dict.fromkeys(placeholder.name for placeholder in placeholders(own)))
+        names = names_of_parameters(own)
         missing = [name for name in names if name not in self.parameters.fields]
         if missing:
             self.parameters.show_names([*self.parameters.fields, *missing])
@@ -455,7 +458,7 @@ class SqlConsole(QWidget):
         if len(text) > SPLIT_AT_ONCE:
             return
         placeholders_now = placeholders(text)
-        self.parameters.show_names(list(dict.fromkeys(placeholder.name for placeholder in placeholders_now)))
+        self.parameters.show_names(names_of_parameters(text))
         if placeholders_now:
             self.names.learn([name for name in self.names.names().tables if name in text])
             self._propose_types(placeholders_now)
@@ -508,7 +511,7 @@ class SqlConsole(QWidget):
         for signal in (editor.textChanged, self.title_changed):
             signal.connect(lambda *_: self.state_changed.emit())
         editor.cursorPositionChanged.connect(self.changed)
-        self.parameters.run_requested.connect(self.run)
+        self.parameters.run_requested.connect(lambda name: self.run(not name, parameter=name))
         self.names.learned.connect(editor.completer.refresh)
         self.names.learned.connect(self._follow_text)
         bar.run_requested.connect(self.run)

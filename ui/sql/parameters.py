@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from lamella.core.errors import BadData, BadSql
@@ -40,7 +42,7 @@ _WORDS = (
 
 class ParameterField(QWidget):
     changed = Signal()
-    run_requested = Signal()
+    run_requested = Signal(bool)
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,8 +64,14 @@ class ParameterField(QWidget):
             layout.addWidget(widget)
         self.kind.currentTextChanged.connect(self._follow_kind)
         self.edit.textChanged.connect(lambda _: (theme.variant(self.edit, ""), self.changed.emit()))
-        self.edit.returnPressed.connect(self.run_requested)
         self._follow_kind(self.kind.currentText())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.edit.hasFocus():
+            both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+            self.run_requested.emit(event.modifiers() & both == both)
+        else:
+            super().keyPressEvent(event)
 
     def value(self) -> Any:
         """The value. Raises `BadSql` if the text is not a value of the type."""
@@ -115,10 +123,10 @@ class ParameterField(QWidget):
 
 class ParametersBar(QWidget):
     """A field for each name, which stays as long as its name; hidden if there are none. Enter in one emits
-    `run_requested`."""
+    `run_requested` with its name; with Ctrl and Shift, the name is empty, which means all statements."""
 
     changed = Signal()
-    run_requested = Signal()
+    run_requested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -142,13 +150,16 @@ class ParametersBar(QWidget):
                 field = ParameterField(name, self)
                 field.restore(self._saved.get(name, {}))
                 field.changed.connect(self.changed)
-                field.run_requested.connect(self.run_requested)
+                field.run_requested.connect(partial(self._run, name))
                 self.fields[name] = field
                 self._flow.addWidget(field)
                 field.show()
         self.fields = {name: self.fields[name] for name in names}
         self.setVisible(bool(names))
         self.updateGeometry()
+
+    def _run(self, name: str, run_all: bool) -> None:
+        self.run_requested.emit("" if run_all else name)
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:
         """The values of these parameters. Raises `BadSql`."""

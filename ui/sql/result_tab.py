@@ -34,7 +34,9 @@ class ResultTab(DatasetTab):
         saved_views: Path,
         parent: QWidget | None = None,
     ) -> None:
-        self.statement, self.seconds = statement, 0.0
+        self.statement = statement
+        self.seconds: float | None = None
+        """How long the statement took; None until it has ended, and if it was stopped."""
         self.result = result
         super().__init__(result, (f"sql {next(_numbers)}", result.name), tasks, commits, saved_views, parent)
         bar = self.steps.bar
@@ -49,10 +51,11 @@ class ResultTab(DatasetTab):
     def status(self) -> str:
         """The status, with the time that the statement took and what it read."""
         status = super().status
-        if not self.result.snapshot().complete or self.line.active or self.charting.is_shown:
+        running = self.seconds is None or not self.result.snapshot().complete
+        if running or self.line.active or self.charting.is_shown:
             return status
         rows = status.partition(" · ")[0]
-        return " · ".join([rows, duration_text(self.seconds), *reads_text(self.result)])
+        return " · ".join([rows, duration_text(self.seconds or 0.0), *reads_text(self.result)])
 
     def stop(self) -> None:
         super().stop()

@@ -7,6 +7,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QTimer
 
 from lamella.core.datasets.cached_dataset import CachedDataset
+from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line
 from lamella.ui.grid.pane import GridPane
@@ -21,6 +22,7 @@ class FilledTab(Tab, Protocol):
     """A tab that shows the rows of a file that have been read so far."""
 
     name: str
+    statement: str
     dataset: CachedDataset
     content: TabContent | None
     failures: Failures
@@ -56,7 +58,8 @@ class FileFilling(QObject):
 
     def stop(self) -> None:
         if self._reading is not None:
-            self._reading.cancel()
+            reading, self._reading = self._reading, None
+            reading.cancel()
         self.stop_growing()
 
     def stop_growing(self) -> None:
@@ -78,8 +81,13 @@ class FileFilling(QObject):
         )
 
     def _stopped(self) -> None:
+        if self._tab.statement:  # it was stopped, too, and the rows that have arrived stay
+            if self._reading is not None:
+                self._read_on()
+            return
         self._tab.messages.say(
-            "Reading was stopped: only the beginning of the file is shown", ("Go on", self._read_on)
+            f"Reading {visible(self._tab.name)} was stopped: only its first rows are shown",
+            ("Go on", self._read_on),
         )
 
     def _grow(self, progress: Progress) -> None:

@@ -213,6 +213,11 @@ def placeholders(text: str) -> list[Placeholder]:
     return result
 
 
+def names_of_parameters(text: str) -> list[str]:
+    """Each name of a parameter once, in the order of the text."""
+    return list(dict.fromkeys(placeholder.name for placeholder in placeholders(text)))
+
+
 def _may_name(text: str, colon: Lexeme, before: Lexeme | None, open_brackets: list[str]) -> bool:
     if before is None or (open_brackets and open_brackets[-1] in "[{"):
         return False

@@ -87,3 +87,20 @@ def test_what_is_open_at_the_end_of_a_line_colours_the_next(console):
     assert (7, 4, green) in colors[0] and (0, 4, green) in colors[1] and (5, 8, faint) in colors[1]
     assert colors[2] == [(0, 10, faint)] and colors[3][0] == (0, 7, faint)
     assert colors[3][-1] == (15, 6, faint)
+
+
+def test_enter_in_a_parameter_runs_the_statement_that_has_it(qtbot, console):
+    editor = console.editor
+    text = "select 1 as a; select 2 + $more as b"
+    editor.setPlainText(text)
+    qtbot.waitUntil(lambda: "more" in console.parameters.fields)
+    field = console.parameters.fields["more"]
+    field.edit.setFocus()
+    field.kind.setCurrentText("Integer")
+    field.edit.setText("3")
+    assert editor.textCursor().position() == 0, "at the other statement"
+    for modifiers, answers in ((Qt.KeyboardModifier.NoModifier, 1), (CONTROL | SHIFT, 2)):
+        QTest.keyClick(field.edit, ENTER, modifiers)
+        qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
+        assert len(console.results.pages) == answers
+        assert console.results.pages[-1].result.schema.names == ["b"]

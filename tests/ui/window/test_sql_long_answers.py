@@ -75,6 +75,15 @@ def test_rows_are_paged_while_they_come_in_and_stay_when_it_is_stopped(qtbot, co
     qtbot.waitUntil(lambda: tab.view.num_rows == tab.dataset.num_rows)
 
 
+def test_the_command_to_stop_ends_it_as_its_button_does(qtbot, window, console, begin):
+    tab = begin(LONG, 300_000)
+    window.commands["stop"].trigger()
+    qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
+    assert tab.messages.label.text().startswith("Stopped after")
+    assert tab.dataset.is_cut and tab.view.num_rows == tab.dataset.num_rows
+    assert "so far" not in tab.status and "under 1 ms" not in tab.status
+
+
 def test_closing_its_tab_ends_the_statement_and_frees_the_disk(qtbot, window, console, begin):
     tab = begin(LONG, 300_000)
     folder = tab.dataset.snapshot().keeps.path
