@@ -202,14 +202,14 @@ def regex_problem(message: str, pattern: str = "") -> str:
 
 
 _REGEX_PROBLEMS = {
-    "missing )": "an opening ( is not closed",
-    "unexpected )": "the closing ) has no opening",
-    "missing ]": "an opening [ is not closed",
+    "missing )": "unclosed bracket (",
+    "unexpected )": "unmatched bracket )",
+    "missing ]": "unclosed bracket [",
     "no argument for repetition operator": "{} has nothing before it to repeat",
     "bad repetition operator": "{} repeats a repetition",
-    "invalid repetition size": "{} is no number of repetitions: at most 1,000, the lower one first",
+    "invalid repetition size": "{} is no number of repetitions up to 1,000",
     "trailing \\": "it ends with a backslash, which needs a character after it",
-    "invalid escape sequence": "{} has no meaning: write \\\\ for a backslash",
+    "invalid escape sequence": "{} has no meaning",
     "invalid character class range": "{} is no range or class of characters",
     "invalid perl operator": "groups that begin with {} are not supported",
     "invalid named capture group": "the name of the group {} is not valid",
@@ -222,7 +222,7 @@ def _at(pattern: str, kind: str, part: str) -> str:
     at = pattern.find(part) if part else -1
     if part == pattern and kind.casefold() in ("missing )", "unexpected )"):  # whatever the place is
         at = _open_group(pattern) if kind.casefold() == "missing )" else -1
-    return f", at character {at + 1}" if at >= 0 else ""
+    return f" at character {at + 1}" if at >= 0 else ""
 
 
 def _open_group(pattern: str) -> int:

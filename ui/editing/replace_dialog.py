@@ -226,7 +226,9 @@ class ReplaceDialog(QDialog):
         self.replace.setEnabled(False)
         self.replace.setText("Replace")
         problem = problem_of(self._operand()) if self.find.text() else ""
-        theme.variant(self.find, "invalid" if problem else "")
+        wrong = None if not problem else self.with_ if "replacement" in problem else self.find
+        for field in (self.find, self.with_):
+            theme.variant(field, "invalid" if field is wrong else "")
         if problem or not self.find.text():
             self._preview.setRowCount(0)
             problem_text = f"{problem[:1].upper()}{problem[1:]}" or HINT

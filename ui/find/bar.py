@@ -147,6 +147,9 @@ class FindBar(TwoPartBar):
         self.previous = IconButton("chevron-up", "Previous (Shift+F3)")
         self.next = IconButton("chevron-down", "Next (F3)")
         self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
+        steady = self.stop.sizePolicy()
+        steady.setRetainSizeWhenHidden(True)  # so that the options do not move away from under the mouse
+        self.stop.setSizePolicy(steady)
         self.keep = _text_button("filter", "Keep only these", "Filter the rows by this search")
         self.replace = _text_button("edit", "Replace…", "Replace the matches by another text (Ctrl+H)")
         self.close_button = IconButton("close", "Close (Esc)")

@@ -15,6 +15,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import shown
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.predicate_values import regex_problem
+from lamella.core.phrases import quantity
 from lamella.core.store.operators.values import Refusal
 
 _FLAGS = {"regex": False, "whole": False, "case": True}
@@ -105,5 +106,21 @@ def _refuse_pattern(replacement: Replacement) -> None:
     try:
         replacement.applied(from_values([""], pa.string()))
     except pa.ArrowInvalid as error:
-        reason = regex_problem(str(error))
-        raise Refusal(f"the pattern or replacement is invalid: {reason}", r"Groups are \1 to \9") from error
+        groups, message = _MISSING_GROUP.search(str(error)), str(error)
+        if groups is not None:
+            has = quantity(int(groups[2]), "group")
+            raise Refusal(
+                f"the replacement names group \\{groups[1]}, but the pattern has {has}",
+                r"Put ( ) around a part of the pattern; \0 is the whole match",
+            ) from error
+        if "Rewrite schema" in message:
+            raise Refusal(
+                "a backslash in the replacement stands alone", r"Write \\ for a backslash"
+            ) from error
+        raise Refusal(
+            f"the pattern is invalid: {regex_problem(message)}",
+            "Put a backslash before a special character to match it literally",
+        ) from error
+
+
+_MISSING_GROUP = re.compile(r"requests (\d+) matches, but the regexp only has (\d+)")

@@ -229,7 +229,7 @@ MISTAKES = [
     ("dep_delay between 1 «or» 5", "'and' is expected here"),
     ("«and» dep_delay > 1", "missing before 'and'"),
     ("dep_delay > 1 and«»", "A condition is missing"),
-    ("carrier ~ «/b(a/»", r"An opening \( is not closed, at character 2"),
+    ("carrier ~ «/b(a/»", r"Unclosed bracket \( at character 2"),
     ("dep_delay in (1, 5, «'x'», 2)", "not a number"),
     ("«dep_delay contains 'x'»", "does not fit"),
     ("carrier ~ «/a/x»", "no flag 'x'"),

@@ -207,7 +207,7 @@ def test_advice_that_no_statement_may_follow_is_left_out():
 
 def test_kind_of_error_in_several_words_is_left_out():
     words = in_words(failure("select regexp_matches(carrier, '[') from flights"))[0]
-    assert words == "A regular expression cannot be read: an opening [ is not closed"
+    assert words == "A regular expression cannot be read: unclosed bracket ["
 
 
 def test_a_name_that_begins_a_sentence_keeps_its_case():

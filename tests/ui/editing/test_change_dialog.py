@@ -296,7 +296,7 @@ def test_find_and_replace_takes_regular_expressions(
     line.choose("replace")
     line.field.flags["regex"].click()
     QTest.keyClicks(field(dialog, "Find"), "^(A")
-    assert "an opening ( is not closed" in said(dialog)
+    assert "unclosed bracket (" in said(dialog)
     QTest.keyClicks(field(dialog, "Find"), ")")
     QTest.keyClicks(field(dialog, "Replace with"), r"\1-")
     settled(qtbot, dialog)

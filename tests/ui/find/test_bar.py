@@ -37,3 +37,16 @@ def test_its_field_keeps_room_for_a_few_words(qtbot, scale: float) -> None:
         widths.append(bar.field.width() / scale)
     theme.current().set_text_scale(1.0)
     assert min(widths) >= 160
+
+
+def test_its_options_stay_where_they_are_while_it_counts(qtbot) -> None:
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.resize(1200, bar.sizeHint().height())
+    bar.show()
+    places = []
+    for counting in (False, True):
+        bar.set_counting(counting)
+        bar.layout().activate()
+        places.append([option.x() for option in (bar.case, bar.whole, bar.regex)])
+    assert places[0] == places[1]

@@ -85,7 +85,7 @@ def test_options_say_what_matches_and_a_bad_pattern_says_why(window, table_tab, 
     assert find("ua").endswith("of 250")
     assert find("(U|A)A", "regex").endswith("of 500")
     table_tab.grid.grab()  # hits of groups are painted, too
-    assert find("row (1") == "An opening ( is not closed, at character 5"
+    assert find("row (1") == "Unclosed bracket ( at character 5"
     assert table_tab.finding.bar.field.property("variant") == "invalid"
     assert not table_tab.finding.bar.next.isEnabled()
     assert find("row 1.", "whole").endswith("of 110")

@@ -75,8 +75,14 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     dialog = replace(table_tab)
     dialog.regex.click()
     QTest.keyClicks(dialog.find, r"ROW (\d)(\d*")
-    assert "an opening ( is not closed" in dialog.news.text() and dialog.find.property("variant") == "invalid"
+    assert "unclosed bracket (" in dialog.news.text() and dialog.find.property("variant") == "invalid"
     QTest.keyClicks(dialog.find, ")")
+    for text, words in ((r"\3", "names group \\3, but the pattern has 2 groups"), ("\\", "stands alone")):
+        dialog.with_.clear()
+        QTest.keyClicks(dialog.with_, text)
+        assert words in dialog.news.text() and dialog.with_.property("variant") == "invalid"
+        assert dialog.find.property("variant") != "invalid"
+    dialog.with_.clear()
     QTest.keyClicks(dialog.with_, r"\2-\1")
     assert "no match" in ready(dialog).news.text() and not dialog.replace.isEnabled()
     dialog.case.click()

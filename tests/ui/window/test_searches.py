@@ -199,7 +199,7 @@ def test_a_bad_pattern_and_a_dropped_table_are_told(window, books, table, everyw
     everywhere("fox")
     search = window.searches.tab
     search.regex.click()
-    assert everywhere("(fox") == [] and "An opening ( is not closed" in search.news.text()
+    assert everywhere("(fox") == [] and "Unclosed bracket (" in search.news.text()
     look = CellSearch.run
 
     def drop_the_other(search, job):
