@@ -283,6 +283,11 @@ class Tour:
         """Whether no background task has run for a while, such as reading cards or counting conditions."""
         return not self._working and time.monotonic() - self._idle_since > IDLE_SECONDS
 
+    def end(self) -> None:
+        """Close the window and delete it, before the exit does."""
+        self.window.close()
+        self.program.windows.delete()
+
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         """Wait for `condition`. Raises TourFailed if it does not become true, or on an error meanwhile."""
         came_true = wait_until(lambda: bool(self.errors) or condition(), PATIENCE_SECONDS)
@@ -307,7 +312,7 @@ def run(folder: Path, most_rows: int | None = None) -> int:
         for step in STEPS:
             step(tour)
             print(f"{step.__name__.replace('_', ' ')}: done", flush=True)
-        tour.window.close()
+        tour.end()
         print(f"{len(tour.camera.pictures)} pictures are in {folder.absolute()}")
         return 0
     finally:

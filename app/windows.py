@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.store.commit import Commit
@@ -65,6 +65,14 @@ class Windows(QObject):
             new_window.tabs.current_changed.emit()
         new_window.workspace.open_current()
         return new_window
+
+    def delete(self) -> None:
+        """Delete the windows, which are closed, while Qt still runs. At the exit, Python deletes what is left
+        in any order, which crashes where the layout of a plot is pending: its axes lack their labels."""
+        for window in self.all:
+            window.deleteLater()
+            QCoreApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete)
+        self.all.clear()
 
     def _others(self, window: MainWindow) -> Sequence[MainWindow]:
         return [each_window for each_window in self.all if each_window is not window]

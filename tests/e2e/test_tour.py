@@ -68,3 +68,28 @@ def test_waiting_ends_with_what_became_of_it(qapp, comes_true):
         return comes_true and len(requests) > 2
 
     assert wait_until(condition, 0.2) is comes_true
+
+
+WITH_A_CHART = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from lamella.app import tour
+from lamella.ui.charts.canvas import ChartCanvas
+
+begun = tour.begin(tour.Camera(Path(sys.argv[1])))
+canvas = ChartCanvas(begun.window.centralWidget())
+canvas.resize(600, 400)
+canvas.show()
+plots = [canvas.addPlot(row=number, col=0) for number in range(3)]
+QApplication.processEvents()
+for plot in plots:
+    plot.setTitle("carrier")
+begun.end()
+"""
+
+
+def test_ending_while_plots_wait_for_their_layout_does_not_crash(tmp_path):
+    words = [sys.executable, "-X", "faulthandler", "-c", WITH_A_CHART, str(tmp_path)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

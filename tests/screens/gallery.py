@@ -175,7 +175,7 @@ def run(folder: Path, names: Sequence[str]) -> int:
                 failures.append(f"{screen.name}: {type(failure).__name__}: {failure}")
                 frames.errors.clear()
             print(f"{screen.name}: {time.monotonic() - began:.1f} s", flush=True)
-        frames.window.close()
+        frames.end()
         logs.uninstall()
         servers.stop()
     (folder / "cut.txt").write_text("\n".join(gallery.cut), encoding="utf-8")
