@@ -197,7 +197,7 @@ class BenchmarkControls(QWidget):
         )
         sizes = self.size_choice.selection
         span = (
-            f"{sizes[0]:,} … {shown_rows(sizes[-1])}"
+            f"{sizes[0]:,} – {shown_rows(sizes[-1])}"
             if len(sizes) > 1
             else shown_rows(sizes[0])
             if sizes

@@ -295,7 +295,7 @@ class ComparisonView(QWidget):
         around = QHBoxLayout(strip)
         around.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
         choices = QWidget()
-        line = FlowLayout(theme.XS, choices)
+        line = FlowLayout(theme.S, choices)
         around.addWidget(choices, 1)
         around.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
         for kind, button in self.kinds.items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QDesktopServices,
     QImage,
@@ -29,9 +30,11 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QListView,
     QListWidget,
     QListWidgetItem,
-    QSplitter,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTextBrowser,
     QTextEdit,
     QVBoxLayout,
@@ -42,8 +45,11 @@ from lamella.ui import theme
 from lamella.ui.help.pages import FIRST, Page, anchor_of, search
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.field_buttons import add_clear_button
+from lamella.ui.widgets.sidebar import SidebarSplitter
 
 SIZE, LIST_WIDTH = (1000, 720), 284
+PADDING = 6
+"""The style sheet's padding at the left and right of the titles."""
 PICTURE_WIDTH, LEAST_PICTURE_WIDTH = 640, 240
 ADDRESS = Qt.ItemDataRole.UserRole
 CELL_PADDING = 6
@@ -190,6 +196,14 @@ def _style_block(block: QTextBlock) -> None:
             cursor.mergeCharFormat(text_format)
 
 
+class TitlePainter(QStyledItemDelegate):
+    """Wraps titles within the padding of the style sheet, which Qt disregards when it measures them."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Any) -> QSize:
+        option.rect.setWidth(option.rect.width() - 2 * PADDING)
+        return super().sizeHint(option, index)
+
+
 class HelpViewer(QWidget):
     """Shows pages by name; `shown` carries `name` or `name#anchor`."""
 
@@ -197,13 +211,16 @@ class HelpViewer(QWidget):
         super().__init__(None, Qt.WindowType.Window)
         self.pages = pages
         self.setWindowTitle("Help · Lamella")
-        self.resize(*SIZE)
+        wanted = QSize(*map(theme.current().px, SIZE))
+        self.resize(wanted.boundedTo(self.screen().availableSize()))
         self.search = QLineEdit(placeholderText="Search the help")
         add_clear_button(self.search)
         self.search.setAccessibleName("Search the help")
         self.list, self.view = QListWidget(), PageView(folder)
         self.list.setAccessibleName("Pages")
         self.list.setWordWrap(True)
+        self.list.setResizeMode(QListView.ResizeMode.Adjust)  # a scroll bar leaves titles less room
+        self.list.setItemDelegate(TitlePainter(self.list))
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.title = QLabel()
@@ -324,11 +341,12 @@ class HelpViewer(QWidget):
         beside.setContentsMargins(0, 0, 0, 0)
         beside.addLayout(bar)
         beside.addWidget(self.view, 1)
-        splitter = QSplitter()
+        splitter = SidebarSplitter(self)
         splitter.addWidget(left)
         splitter.addWidget(right)
         splitter.setStretchFactor(1, 1)
-        splitter.setSizes([LIST_WIDTH, SIZE[0] - LIST_WIDTH])
+        list_width = theme.current().px(LIST_WIDTH)
+        splitter.setSizes([list_width, self.width() - list_width])
         splitter.setHandleWidth(1)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -107,7 +107,7 @@ class ChoiceButton(QToolButton):
 
     def __init__(self, name: str, form: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.name, self._choice = name, ""
+        self.name, self._choice, self._more = name, "", ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.popover = Popover(form, self)
         self.say(name)
@@ -115,17 +115,20 @@ class ChoiceButton(QToolButton):
 
     def say(self, choice: str, more: str = "") -> None:
         """Show a choice. `more` is its full text, if `choice` is short for it."""
-        self._choice = choice
+        self._choice, self._more = choice, more
         self._elide()
         self.updateGeometry()
         self.setAccessibleName(f"{self.name}: {choice}")
-        self.setToolTip(more or self.name)
 
     def sizeHint(self) -> QSize:
-        metrics = self.fontMetrics()
-        around = super().sizeHint().width() - metrics.horizontalAdvance(self.text())
-        words = metrics.horizontalAdvance(self._choice + OPENS) + theme.XS  # kerning adds up to that
-        return QSize(around + words, super().sizeHint().height())
+        words = (
+            self.fontMetrics().horizontalAdvance(self._choice + OPENS) + theme.XS
+        )  # kerning adds up to that
+        return QSize(self._around() + words, super().sizeHint().height())
+
+    def _around(self) -> int:
+        """Pixels beside the text. Qt adds two spaces to them, which it leaves empty."""
+        return super().sizeHint().width() - self.fontMetrics().horizontalAdvance(f"{self.text()}  ")
 
     def minimumSizeHint(self) -> QSize:
         hidden = "" if len(self._choice) <= SHORT_LETTERS else self._choice[LEAST_LETTERS:]
@@ -140,10 +143,11 @@ class ChoiceButton(QToolButton):
 
     def _elide(self) -> None:
         metrics = self.fontMetrics()
-        around = super().sizeHint().width() - metrics.horizontalAdvance(self.text())
-        room = self.width() - around - metrics.horizontalAdvance(OPENS)
+        room = self.width() - self._around() - metrics.horizontalAdvance(OPENS)
         elided = metrics.elidedText(self._choice, Qt.TextElideMode.ElideRight, max(0, room))
         self.setText(elided + OPENS)
+        whole = self.name if elided == self._choice else f"{self.name}: {self._choice}"
+        self.setToolTip(self._more or whole)
 
 
 class CheckList(QAbstractListModel):

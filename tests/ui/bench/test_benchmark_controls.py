@@ -218,7 +218,7 @@ def test_the_line_says_what_is_chosen(panel: BenchmarkPanel, choose: Choose) -> 
     said = [button.accessibleName() for button in controls.buttons[:4]]
     assert said == [
         "Workload: Small benchmark",
-        "Rows: 1 … 1,000 rows",
+        "Rows: 1 – 1,000 rows",
         "Systems: Lamella and SQLite",
         "Repeats: 3 repeats",
     ]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QSplitter
 
-from lamella.ui.help.viewer import PICTURE_WIDTH, PageView
+from lamella.ui import theme
+from lamella.ui.help.pages import Page
+from lamella.ui.help.viewer import PICTURE_WIDTH, HelpViewer, PageView
 
 
 def test_a_picture_is_no_wider_than_the_page(qtbot, tmp_path: Path) -> None:
@@ -23,3 +27,36 @@ def test_a_picture_is_no_wider_than_the_page(qtbot, tmp_path: Path) -> None:
     assert view.horizontalScrollBar().maximum() == 0
     view.resize(1000, 500)
     assert view.document().idealWidth() > PICTURE_WIDTH
+
+
+def test_titles_of_pages_are_whole_however_narrow_the_list_is(qtbot, tmp_path: Path) -> None:
+    title = "Command line and settings"
+    pages = {f"page{n}.md": Page(f"page{n}.md", f"# {title}") for n in range(60)}
+    viewer = HelpViewer(pages, tmp_path)
+    qtbot.addWidget(viewer)
+    viewer.show_page("page0.md")
+    viewer.show()
+    (splitter,) = viewer.findChildren(QSplitter)
+    metrics = viewer.list.fontMetrics()
+    one_line = metrics.horizontalAdvance(title)
+    for width in range(one_line, one_line + 60, 4):
+        splitter.setSizes([width, 700])
+        QApplication.processEvents()
+        room = viewer.list.visualItemRect(viewer.list.item(0))
+        needs = metrics.boundingRect(0, 0, room.width() - 18, 999, Qt.TextFlag.TextWordWrap, title)
+        assert room.width() <= viewer.list.viewport().width()
+        assert room.height() >= needs.height() + theme.S
+
+
+def test_the_list_of_pages_grows_with_the_text(qtbot, tmp_path: Path) -> None:
+    viewer = HelpViewer({"page.md": Page("page.md", "# Title")}, tmp_path)
+    qtbot.addWidget(viewer)
+    viewer.resize(1200, 500)
+    viewer.show_page("page.md")
+    viewer.show()
+    (splitter,) = viewer.findChildren(QSplitter)
+    before = splitter.sizes()[0]
+    theme.current().set_text_scale(1.5)
+    after = splitter.sizes()[0]
+    theme.current().set_text_scale(1.0)
+    assert after == round(1.5 * before) and splitter.sizes()[0] == before

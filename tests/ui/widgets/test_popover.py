@@ -8,7 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from lamella.ui.widgets.popover import ColumnsChoice, Popover, close_popups, first_field
+from lamella.ui import theme
+from lamella.ui.widgets.popover import OPENS, ChoiceButton, ColumnsChoice, Popover, close_popups, first_field
 
 
 def form_of(*widgets: QWidget) -> QWidget:
@@ -86,3 +87,26 @@ def test_a_form_stays_inside_the_window_of_its_button(qtbot: QtBot) -> None:
     button.move(0, 10)
     popover.open_below(button)
     assert popover.x() == button.mapToGlobal(button.rect().topLeft()).x(), "no window is too narrow for it"
+
+
+def test_a_choice_of_two_short_words_is_never_cut(qtbot) -> None:
+    button = ChoiceButton("Look in", QWidget())
+    qtbot.addWidget(button)
+    button.say("All columns")
+    button.resize(button.minimumSizeHint())
+    assert button.text() == f"All columns{OPENS}"
+
+
+def test_a_choice_takes_the_room_that_is_empty_beside_it(qtbot) -> None:
+    theme.current()  # has the style sheet
+    button = ChoiceButton("Workload", QWidget())
+    qtbot.addWidget(button)
+    button.say("Small benchmark")
+    text = button.fontMetrics().horizontalAdvance(f"Small benchmark{OPENS}")
+    frame = 2 * (1 + theme.S)  # border and padding of the style sheet
+    assert text + frame <= button.sizeHint().width() <= text + frame + 2 * theme.XS
+    button.resize(button.sizeHint())
+    assert button.text() == f"Small benchmark{OPENS}"
+    assert button.toolTip() == "Workload"
+    button.resize(button.minimumSizeHint())
+    assert button.text() != f"Small benchmark{OPENS}" and button.toolTip() == "Workload: Small benchmark"
