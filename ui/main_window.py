@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QWidget
 
@@ -538,7 +538,7 @@ class MainWindow(QMainWindow):
 
     def _may_drop(self, tab: DatasetTab, close: Callable[[], object]) -> bool:
         """Ask before unsaved edits are dropped. If the answer is to save them, `close` is called once they
-        are saved."""
+        are saved, and everything that follows the commit is done, as it still needs the store."""
         if tab.review.is_saving:
             tab.messages.say("The edits are being saved: close it in a moment")
             return False
@@ -548,7 +548,7 @@ class MainWindow(QMainWindow):
             buttons.Save | buttons.Discard | buttons.Cancel, buttons.Save,
         )  # fmt: skip
         if answer == buttons.Save:
-            tab.review.save(close)
+            tab.review.save(lambda: QTimer.singleShot(0, self, close))
         return answer == buttons.Discard
 
     def _may_stop(self, what: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 import shiboken6
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import Store, col, resources
 from lamella.app import paths
@@ -93,6 +93,22 @@ def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
     tab.set_filter(col("x") > 1)
     qtbot.waitUntil(lambda: tab.view.num_rows == 2)
     assert program.window is second
+
+
+def test_edits_that_are_saved_while_a_window_closes_are_shown_in_the_other(qtbot, pair, program, monkeypatch):
+    first, second = pair
+    first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)
+    second.tabs.show_tab(second_tab)
+    second.commands["review_edits"].trigger()
+    second_tab.grid.go_to(0, second_tab.grid.place(second_tab.grid.grid_model.names.index("x")))
+    second_tab.editing.begin("7")
+    second_tab.editing.settle()
+    qtbot.waitUntil(lambda: bool(second_tab.review.unsaved))
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Save)
+    second.close()
+    qtbot.waitUntil(lambda: program.windows.all == [first])
+    qtbot.waitUntil(lambda: first_tab.view is not None and values(first_tab) == [7, 2, 3])
+    assert "In another window" in first_tab.messages.label.text()
 
 
 def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):

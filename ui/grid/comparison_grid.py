@@ -3,17 +3,22 @@ value."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.errors import visible
 from lamella.core.query.comparison import ComparedRows, RowChange
+from lamella.core.query.comparison.comparison import CellExample
 from lamella.ui import theme
 from lamella.ui.grid.header import RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, ChangedTexts, GridModel, Index
 from lamella.ui.grid.painter import NULL, PADDING, RIGHT, WIDEST_FIT, CellPainter, Strip
+from lamella.ui.grid.texts import screen_texts
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Tasks
 
@@ -166,6 +171,8 @@ class ComparisonGrid(GridView):
         model = ComparedModel(tasks)
         super().__init__(tasks, parent, model)
         model.setParent(self)
+        self._examples: dict[str, list[tuple[str | None, str | None]]] = {}
+        """Old and new texts of cells that differ, by column: those on screen may all be equal."""
         self._painter = ComparedPainter(self)
         self.setAccessibleName("Rows compared")
         header = ComparedRowHeader(model, self)
@@ -175,6 +182,8 @@ class ComparisonGrid(GridView):
     def show_compared(self, rows: ComparedRows) -> None:
         model = self.grid_model
         assert isinstance(model, ComparedModel)
+        if model.compared is None or model.compared.comparison is not rows.comparison:
+            self._examples = {column.name: _texts(column.examples) for column in rows.comparison.columns}
         model.compared = rows
         self.show_rows(rows)
         self.row_header.viewport().update()
@@ -184,12 +193,13 @@ class ComparisonGrid(GridView):
         painter = self._painter
         if not isinstance(painter, ComparedPainter):
             return widest
+        changes = list(self._examples.get(self.grid_model.names[column], ()))
         for row in self.visible_rows():
             differs, before = text_before(self.grid_model, row, column)
             if differs:
-                needs = painter.changed_width(before, self.grid_model.pages.shown_text(row, column))
-                widest = max(widest, min(needs + 2 * PADDING + theme.XS, WIDEST_FIT))
-        return widest
+                changes.append((before, self.grid_model.pages.shown_text(row, column)))
+        needs = max((painter.changed_width(before, after) for before, after in changes), default=0)
+        return max(widest, min(needs + 2 * PADDING + theme.XS, WIDEST_FIT)) if changes else widest
 
     def _tip(self, row: int, column: int, width: int) -> str:
         differs, before = text_before(self.grid_model, row, column)
@@ -199,3 +209,12 @@ class ComparisonGrid(GridView):
         return visible(
             f"Before: {NULL if before is None else before}\nNow: {NULL if after is None else after}"
         )
+
+
+def _texts(examples: Sequence[CellExample]) -> list[tuple[str | None, str | None]]:
+    """The old and the new text of each example, as the grid shows them."""
+    sides = [
+        [text for value in values for text in screen_texts(pa.repeat(value, 1))]
+        for values in zip(*((each.before, each.after) for each in examples), strict=True)
+    ]
+    return list(zip(*sides, strict=True))

@@ -405,10 +405,13 @@ class GridView(WindowScrolling):
             self.fit_column(column)
 
     def _fit_first(self) -> None:
-        self._fit_next = False
-        for column in self.visible_columns():
-            is_read = self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None
-            if is_read and column >= self._fit_from:
+        """Fit the columns once rows at the current position have been read, which are not always the first
+        that arrive."""
+        page = self.top_row() // PAGE_ROWS
+        read = [c for c in self.visible_columns() if self.grid_model.pages.column(page, c) is not None]
+        self._fit_next = not read
+        for column in read:
+            if column >= self._fit_from:
                 chosen = self.column_header.widths.get(self.grid_model.names[column])
                 fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
                 width = fitted if chosen is None else theme.current().px(chosen)

@@ -190,10 +190,9 @@ class HistoryPage(QWidget):
             self.chosen.setText("Select one version, or two to compare them")
 
     def _before(self, commit: Commit) -> int | None:
-        """The version before a commit, if it has not expired."""
-        place = self.model.place_of(commit.version)
-        behind = self.model.commits[place + 1 : place + 2]
-        return behind[0].version if behind else None
+        """The version before a commit, if it has not expired. Older ones that have names may be left."""
+        before = commit.version - 1
+        return before if self.model.place_of(before) >= 0 else None
 
     def show_change(self) -> None:
         """Show what the selected commit changed."""

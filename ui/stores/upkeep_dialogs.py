@@ -149,19 +149,26 @@ class ExpireDialog(StoreDialog):
         super().__init__(f"Expire versions of {table}", "Expire", tasks, parent)
         self._store, self._table = store, table
         self._handle: Handle | None = None
+        self._planned = 0
+        """The number for which the plan is shown or computed: Enter in the field repeats its signal."""
         self.keep = NumberBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
         self.keep.setAccessibleName("Versions that stay")
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
         self.form.addRow("Newest versions to keep", self.keep)
         self.form.addRow(self.vacuum)
         self.keep.valueChanged.connect(self._plan)
+        self.keep.setFocus()
+        self.keep.selectAll()
         self._plan()
 
     def _plan(self) -> None:
+        keep, store, table = self.keep.value(), self._store, self._table
+        if keep == self._planned:
+            return
+        self._planned = keep
         if self._handle is not None:
             self._handle.cancel()
         self.accept_button.setEnabled(False)
-        keep, store, table = self.keep.value(), self._store, self._table
         self._handle = self._tasks.read(
             lambda job: store[table].maintenance.expire(keep_versions=keep, dry_run=True),
             self._show,

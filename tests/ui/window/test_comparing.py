@@ -261,3 +261,17 @@ def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed_t
     qtbot.waitUntil(lambda: changed_table.version == 3)
     assert not changed_table.history.compare(1, 3).num_rows
     assert isinstance(settled_view(qtbot, now).grid.grid_model, ComparedModel)
+
+
+def test_columns_have_room_for_old_and_new_values_that_are_not_on_screen_yet(qtbot, window, table, settled):
+    table.update([{"_id": row, "note": f"another note of row {row}"} for row in range(900, 905)])
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    tab.comparing.compare_versions(1)
+    view = settled_view(qtbot, tab)
+    view.kinds[RowChange.CHANGED].click()
+    view.only.setChecked(False)
+    grid, note = view.grid, view.grid.grid_model.names.index("note")
+    assert view.is_settled
+    needed = grid.fontMetrics().horizontalAdvance("row 900 another note of row 900")
+    assert grid.horizontalHeader().sectionSize(note) >= needed

@@ -129,6 +129,17 @@ def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
     dialog.close()
 
 
+def test_what_changed_is_not_offered_where_only_an_older_version_is_left(qtbot, window, table, history):
+    table.history.name_version("first", 1)
+    table.maintenance.expire(keep_versions=2)
+    history.refresh()
+    qtbot.waitUntil(lambda: [commit.version for commit in history.model.commits] == [4, 3, 1])
+    for place, offered in enumerate([True, False, False]):
+        history.list.setCurrentIndex(history.model.index(place))
+        assert history.what_changed.isEnabled() is offered
+    assert history.against_now.isEnabled()
+
+
 @pytest.mark.slow
 def test_a_long_history_is_read_a_page_at_a_time(qtbot, window, store, settled):
     table = store.create_table("long", {"n": [1]})

@@ -139,9 +139,13 @@ def test_versions_expire_and_their_room_is_freed(qtbot: QtBot, page: StorePage, 
     dialog = press(qtbot, page, "expire", ExpireDialog)
     qtbot.waitUntil(lambda: dialog.accept_button.text() == "Expire 1 version" and dialog.keep.value() == 2)  # type: ignore[attr-defined]
     assert "This cannot be undone" in dialog.about.text()
+    qtbot.waitUntil(dialog.keep.hasFocus)  # type: ignore[attr-defined]
     planned = store["orders"].maintenance.expire(keep_versions=2, dry_run=True)
     assert planned.bytes > 0
-    text = done(qtbot, dialog)
+    qtbot.keyClick(dialog.keep, Qt.Key.Key_Return)  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: dialog.outcome.isVisible() and not dialog.is_working)
+    text = dialog.outcome.text()
+    dialog.reject()
     assert text.startswith("Expired versions: 1.") and "Freed " in text
     assert [commit.version for commit in store["orders"].history.commits()] == [2, 3]
 
