@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Inherited(Protocol):
-    def forked(self) -> None:
+class ForkListener(Protocol):
+    def reset_after_fork(self) -> None:
         """Called in the child, right after the fork, when no other thread runs."""
 
 
-_listeners: weakref.WeakSet[Inherited] = weakref.WeakSet()
+_listeners: weakref.WeakSet[ForkListener] = weakref.WeakSet()
 
 
-def call_after_fork(thing: Inherited) -> None:
-    """Have `thing.forked()` called in every child that is forked from this process."""
+def call_after_fork(thing: ForkListener) -> None:
+    """Have `thing.reset_after_fork()` called in every child that is forked from this process."""
     _listeners.add(thing)
 
 
@@ -32,7 +32,7 @@ def never_finalize(thing: object) -> None:
 
 def _in_child() -> None:
     for thing in list(_listeners):
-        thing.forked()
+        thing.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -111,7 +111,7 @@ class FileLock:
             os.close(self._handle)
             self._handle = None
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """A child must neither keep its parent's lock, by keeping the file open, nor release it."""
         if self._handle is not None:
             os.close(self._handle)

@@ -24,7 +24,7 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query import agg
 from lamella.core.query.builder import Query
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
@@ -58,7 +58,7 @@ def _read(text: str) -> tuple[str, Aggregate]:
         return match["name"], _quantile(text, match["inside"])
     column = _unquoted(match["inside"].strip())
     rows = column == "*" and function == "count"
-    return match["name"], Aggregate(function, None if rows or not column else Named(column))
+    return match["name"], Aggregate(function, None if rows or not column else ColumnReference(column))
 
 
 def _quantile(text: str, inside: str) -> Aggregate:

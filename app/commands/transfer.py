@@ -25,7 +25,7 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.remote.spark_connect import is_server_address
-from lamella.core.store.importing import BAD_LINES, import_all, import_into
+from lamella.core.store.importing import BAD_LINES, import_datasets, import_into
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.transfer.exporting import Export, ExportOptions, export, format_for
@@ -50,7 +50,7 @@ def import_file(arguments: argparse.Namespace) -> int:
 
 
 def _import_all(datasets: Sequence[Dataset], store: Store, name: str | None, job: Job) -> None:
-    tables, problems = import_all([(dataset, name) for dataset in datasets], store, job)
+    tables, problems = import_datasets([(dataset, name) for dataset in datasets], store, job)
     for dataset, table in zip(datasets, tables, strict=True):
         rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
         print(f"{rows} in table {table.name} of {store.path}")

@@ -40,13 +40,13 @@ from lamella.core.bridge.values import Floats, MatchingValues, column_type, insi
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.formats import tables_of
-from lamella.core.datasets.tables import quoted
+from lamella.core.datasets.tables import quote_identifier
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.find import is_cacheable
 from lamella.core.query.source import whole_snapshot
-from lamella.core.scan.cache import browsed, cache
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.cache import browsing_cache, cache
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.read import Piece, changed_cells, finish, pieces
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
@@ -75,12 +75,12 @@ class PieceRows:
 
     def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
-        self._into = cache if is_cacheable(snapshot) else browsed
+        self._into = cache if is_cacheable(snapshot) else browsing_cache
         self._decoded: dict[Column, pa.ChunkedArray] = {}
         self._selection: np.ndarray | None = None
-        low, high = np.searchsorted(snapshot.deleted, [piece.first, piece.stop])
+        low, high = np.searchsorted(snapshot.deleted_positions, [piece.first, piece.stop])
         self.positions = np.delete(
-            np.arange(piece.first, piece.stop), snapshot.deleted[low:high] - piece.first
+            np.arange(piece.first, piece.stop), snapshot.deleted_positions[low:high] - piece.first
         )
 
     def __len__(self) -> int:
@@ -164,9 +164,7 @@ class Cursor:
         def rows() -> Iterator[None]:
             nonlocal block, row
             for block in blocks:
-                for row in zip(  # noqa: B007 -- it is what `value` reads
-                    *block.columns, range(block.size), strict=True
-                ):
+                for row in zip(*block.columns, range(block.size), strict=True):  # noqa: B007 -- it is what `value` reads
                     yield
             self.Eof = repeat(True).__next__
             yield
@@ -254,7 +252,9 @@ def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
     name, constant = segment.names.get(column.key), segment.constants.get(column.key)
     if name is None and constant is not None:
         return bool(_meeting(condition, pa.chunked_array([constant])).any())
-    extent = ALL_NULL if name is None else extents(unchanged(segment), name, column)[piece.row_groups.start]
+    extent = (
+        ALL_NULL if name is None else extents(unchanged_footer(segment), name, column)[piece.row_groups.start]
+    )
     return extent.meets(condition.wanted)
 
 
@@ -500,7 +500,9 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
         raise BadData(f"SQLite has a table '{name}' already", fix="Choose another name")
     module.datasets[name] = dataset
     try:
-        connection.execute(f"CREATE VIRTUAL TABLE temp.{quoted(name)} USING {BY_NAME}({quoted(name)})")
+        connection.execute(
+            f"CREATE VIRTUAL TABLE temp.{quote_identifier(name)} USING {BY_NAME}({quote_identifier(name)})"
+        )
     except apsw.SQLError as error:
         del module.datasets[name]
         raise BadData(

@@ -34,7 +34,7 @@ from lamella.core.bridge.values import (
     as_bytes,
     column_type,
 )
-from lamella.core.datasets.tables import quoted
+from lamella.core.datasets.tables import quote_identifier
 from lamella.core.errors import LamellaError
 from lamella.core.scan.parquet_file import Footer
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -207,7 +207,7 @@ def declare(columns: Iterable[Column]) -> list[Declared]:
 
 
 def statement(columns: Iterable[Declared]) -> str:
-    columns_text = ", ".join(f"{quoted(column.name)} {column.type.declared}" for column in columns)
+    columns_text = ", ".join(f"{quote_identifier(column.name)} {column.type.declared}" for column in columns)
     return f"CREATE TABLE declared ({columns_text})"
 
 

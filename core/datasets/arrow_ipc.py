@@ -14,7 +14,7 @@ import pyarrow as pa
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import ArrowColumns, ArrowFile
 from lamella.core.datasets.cached_dataset import open_blocks
-from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
+from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed_files, stamp_of
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
@@ -36,7 +36,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
             return MappedDataset(location.name, path, stamp, columns, reader)
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
-        refuse_changed([stamp])
+        refuse_changed_files([stamp])
         with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
             opened = pa.ipc.open_file(file)
             for number in range(opened.num_record_batches):
@@ -55,7 +55,7 @@ def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
     _refuse_without_columns(path, columns)
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
-        refuse_changed([stamp])
+        refuse_changed_files([stamp])
         with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
             for batch in pa.ipc.open_stream(file):
                 yield batch, file.tell()
@@ -107,7 +107,7 @@ class MappedRows(MemorySegment):
 
     @property
     def rows(self) -> pa.Table:
-        refuse_changed([self.stamp])
+        refuse_changed_files([self.stamp])
         rows: pa.Table | None = vars(self).get("_rows")
         if rows is None:
             rows = vars(self)["_rows"] = self.decode()
@@ -150,7 +150,7 @@ class MappedDataset(Dataset):
         def decode() -> pa.Table:
             with _as_file_problem(self._path):
                 batches = [self._reader.get_batch(number) for number in numbers]
-            table = self._columns.shown(pa.Table.from_batches(batches), self._path)
+            table = self._columns.convert(pa.Table.from_batches(batches), self._path)
             return table.rename_columns([str(key) for key in range(table.num_columns)])
 
         return MappedRows(rows, decode, self._stamp)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lamella.core.query.explain import Explain
     from lamella.core.query.profile import ColumnProfile
 
-Ragged = Literal["refuse", "pad"]
+RaggedRows = Literal["refuse", "pad"]
 BadLines = Literal["refuse", "set-aside"]
 Checksums = Literal["verify", "ignore"]
 
@@ -47,7 +47,7 @@ class OpenOptions:
     """
 
     cache_dir: Path | None = None
-    ragged: Ragged = "refuse"
+    ragged: RaggedRows = "refuse"
     encoding: str | None = None
     delimiter: str | None = None
     header: bool | None = None

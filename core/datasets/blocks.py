@@ -22,14 +22,14 @@ from lamella.core.jobs import Job
 
 
 class Block(Protocol):
-    """A block of a file. `number` counts from 0; `done` is how much of the file was read by the block's end,
-    in the file's own unit."""
+    """A block of a file. `number` counts from 0; `progress` is how much of the file was read by the block's
+    end, in the file's own unit."""
 
     @property
     def number(self) -> int: ...
 
     @property
-    def done(self) -> int: ...
+    def progress(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class BlockFile(Protocol):
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         """A schema wide enough for both, matched by name; columns that only `b` has come last."""
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def shown_schema(self, schema: pa.Schema) -> pa.Schema:
         """The types used for those of `schema` in a cache, and the columns' notes."""
 
-    def where(self, block: Any) -> str:
+    def describe_place(self, block: Any) -> str:
         """Describe where the block begins, for errors."""
 
     def release(self) -> None:
@@ -103,7 +103,7 @@ def read_block(file: BlockFile, block: Any, schema: pa.Schema) -> Reading:
     Raises `FileProblem` if they cannot be parsed, and `RowsMissing`, which is a bug in the format.
     """
     reading = file.read(block, schema)
-    place = f"{file.path}: the block at {file.where(block)}"
+    place = f"{file.path}: the block at {file.describe_place(block)}"
     if reading.rows is None and file.join(schema, reading.schema).equals(schema):
         raise RowsMissing(f"{place} fits neither the schema it was read with nor anything wider: {schema}")
     if reading.rows is not None and not reading.schema.equals(schema):
@@ -127,7 +127,7 @@ def rows_of(
     wide, count = schema, 0
 
     def read(block: Block) -> tuple[Reading, int]:
-        return read_block(file, block, wide), block.done
+        return read_block(file, block, wide), block.progress
 
     for reading, position in in_order(read, blocks):
         wide = file.join(wide, reading.schema)
@@ -174,14 +174,14 @@ MOST_ROWS, MOST_BYTES = 1 << 17, 32 << 20
 class ArrowBlock:
     number: int
     rows: pa.Table
-    done: int
+    progress: int
 
 
 class ArrowColumns:
     """The columns of Arrow data that can be shown, with distinct names, in layouts that Parquet supports."""
 
     def __init__(self, stored: pa.Schema, remarks: Sequence[str] = ()) -> None:
-        self.stored, remarks = stored, [*remarks]
+        self.stored_schema, remarks = stored, [*remarks]
         self._places, fields = [], []
         for place, (name, field) in enumerate(zip(distinct_names(stored.names), stored, strict=True)):
             kind = plain_layout(field.type)
@@ -195,7 +195,7 @@ class ArrowColumns:
         self.schema = pa.schema(fields)
         self.remarks = tuple(remarks)
 
-    def shown(self, rows: pa.Table, path: Path) -> pa.Table:
+    def convert(self, rows: pa.Table, path: Path) -> pa.Table:
         """Select and convert the columns; raise `FileProblem` for rows that do not match their types."""
         chosen = rows.select(self._places)
         try:
@@ -269,19 +269,21 @@ class ArrowFile:
                 yield ArrowBlock(number, pa.Table.from_batches(waiting), position)
                 number, waiting, rows, size = number + 1, [], 0, 0
         if waiting or not number:
-            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), position)
+            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored_schema), position)
 
     def read(self, block: ArrowBlock, schema: pa.Schema) -> Reading:
         visible = self.columns.schema
-        return Reading(visible, self.columns.shown(block.rows, self.path) if schema.equals(visible) else None)
+        return Reading(
+            visible, self.columns.convert(block.rows, self.path) if schema.equals(visible) else None
+        )
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return b
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def shown_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
-    def where(self, block: ArrowBlock) -> str:
+    def describe_place(self, block: ArrowBlock) -> str:
         return f"batch {block.number:,}"
 
     def release(self) -> None:

@@ -231,12 +231,12 @@ _SAMPLED_ROWS = 20_000
 
 @dataclass(frozen=True)
 class CachedBlock:
-    """The cached part of a block; None if the block did not fit. `done`: how much of the file was read by
+    """The cached part of a block; None if the block did not fit. `progress`: how much of the file was read by
     then."""
 
     part: FileSegment | None
     schema: pa.Schema
-    done: int
+    progress: int
 
 
 class PartWriter:
@@ -257,12 +257,12 @@ class PartWriter:
         wide = self.wide
         reading = read_block(self._file, block, wide)
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
-            return CachedBlock(None, reading.schema, block.done)
+            return CachedBlock(None, reading.schema, block.progress)
         path = self._folder / f"part-{block.number:06d}.parquet"
         checksum = write_part(path, reading.rows)
         names = part_names(self.schema)
         part = part_of(path, reading.rows.num_rows, names, fingerprint_of(path), checksum)
-        return CachedBlock(part, reading.schema, block.done)
+        return CachedBlock(part, reading.schema, block.progress)
 
 
 def write_part(path: Path, rows: pa.Table) -> str:
@@ -277,7 +277,7 @@ def write_part(path: Path, rows: pa.Table) -> str:
         ) as file:  # fmt: skip
             file.write_table(stored, row_group_size=ROWS_A_GROUP)
             checksum = RunningChecksum(draft)
-            file.add_key_value_metadata({BODY: checksum.extended()})
+            file.add_key_value_metadata({BODY: checksum.extend_to_text()})
         with closing(checksum):
             checksum.extend()
         draft.replace(path)

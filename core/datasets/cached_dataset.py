@@ -23,7 +23,7 @@ from lamella.core.datasets.cache import (
     default_folder,
     sweep,
 )
-from lamella.core.datasets.locate import refuse_changed
+from lamella.core.datasets.locate import refuse_changed_files
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
@@ -36,7 +36,7 @@ _PROBLEMS = b"problems"
 """The key for lines and values of such a file that could not be read."""
 
 
-def _packed(problems: Sequence[Problem]) -> bytes:
+def _compress_problems(problems: Sequence[Problem]) -> bytes:
     return (
         zlib.compress(json.dumps([list(astuple(problem)) for problem in problems]).encode())
         if problems
@@ -44,7 +44,7 @@ def _packed(problems: Sequence[Problem]) -> bytes:
     )
 
 
-def _unpacked(data: bytes) -> tuple[Problem, ...]:
+def _decompress_problems(data: bytes) -> tuple[Problem, ...]:
     return tuple(Problem(*each) for each in json.loads(zlib.decompress(data))) if data else ()
 
 
@@ -63,14 +63,14 @@ class CachedDataset(Dataset):
         self.format = file.label
         self._entry = entry
         self._fill_lock, self._snapshot_lock = threading.Lock(), threading.Lock()
-        self._broken: FileProblem | None = None
+        self._problem: FileProblem | None = None
         self._schema = schema
         self._remarks: tuple[str, ...] | None = None
         self._problems: tuple[Problem, ...] | None = None
-        self._shown = self._beginning(schema, first, complete=entry is None)
+        self._shown_snapshot = self._beginning(schema, first, complete=entry is None)
         if entry is not None:
             weakref.finalize(self, entry.release)
-            self._load_cached(entry)
+            self._load_entry(entry)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -105,11 +105,11 @@ class CachedDataset(Dataset):
     @property
     def reading_schema(self) -> pa.Schema:
         """The columns with the types that the next pass over the file will use."""
-        return self.file.shown(self._schema)
+        return self.file.shown_schema(self._schema)
 
     def snapshot(self) -> Snapshot:
         with self._snapshot_lock:
-            return self._shown
+            return self._shown_snapshot
 
     def fill(self, job: Job) -> None:
         """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be parsed;
@@ -119,7 +119,7 @@ class CachedDataset(Dataset):
         try:
             self._fill(job)
         except FileProblem as problem:
-            self._broken = problem
+            self._problem = problem
             raise
         finally:
             self._fill_lock.release()
@@ -128,17 +128,17 @@ class CachedDataset(Dataset):
         entry = self._entry
         if entry is None or self.snapshot().complete:
             return
-        if self._broken is not None:
-            refuse_changed(self.file.stamps)
-            raise self._broken
+        if self._problem is not None:
+            refuse_changed_files(self.file.stamps)
+            raise self._problem
         sweep(entry.root)
         cached = None
         while cached is None:
             cached = self._pass(entry, job)
-        refuse_changed(self.file.stamps)
+        refuse_changed_files(self.file.stamps)
         refuse_without_columns(self.file, cached.schema)
-        about = {_REMARKS: json.dumps(self.remarks).encode(), _PROBLEMS: _packed(self.problems)}
-        entry.finish(CachedFile(self.file.shown(cached.schema).with_metadata(about), cached.parts))
+        about = {_REMARKS: json.dumps(self.remarks).encode(), _PROBLEMS: _compress_problems(self.problems)}
+        entry.finish(CachedFile(self.file.shown_schema(cached.schema).with_metadata(about), cached.parts))
         self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
         self.file.release()
 
@@ -152,14 +152,14 @@ class CachedDataset(Dataset):
             if written.part is not None and writer.wide.equals(writer.schema):
                 parts.append(written.part)
                 self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
-            job.report(written.done, self.file.size, f"{quantity(self.num_rows, 'row')} read")
+            job.report(written.progress, self.file.size, f"{quantity(self.num_rows, 'row')} read")
 
         with closing(self.file.blocks(job)) as blocks:
             writer.write(blocks, take)
         self._schema = writer.wide
         return CachedFile(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
 
-    def _load_cached(self, entry: CacheEntry) -> None:
+    def _load_entry(self, entry: CacheEntry) -> None:
         if entry.load() is None:
             return
         entry.hold()
@@ -167,8 +167,8 @@ class CachedDataset(Dataset):
         if cached is not None:
             about = cached.schema.metadata or {}
             self._remarks = tuple(json.loads(about.get(_REMARKS, "[]")))
-            self._problems = _unpacked(about.get(_PROBLEMS, b""))
-            self._shown = self._snapshot_of(cached.schema, cached.parts, entry.key, complete=True)
+            self._problems = _decompress_problems(about.get(_PROBLEMS, b""))
+            self._shown_snapshot = self._snapshot_of(cached.schema, cached.parts, entry.key, complete=True)
 
     def _beginning(self, schema: pa.Schema, first: pa.Table | None, complete: bool) -> Snapshot:
         if first is None:
@@ -179,7 +179,7 @@ class CachedDataset(Dataset):
     def _snapshot(
         self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
     ) -> Snapshot:
-        return self._snapshot_of(self.file.shown(schema), segments, generation, complete)
+        return self._snapshot_of(self.file.shown_schema(schema), segments, generation, complete)
 
     def _snapshot_of(
         self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
@@ -196,8 +196,8 @@ class CachedDataset(Dataset):
         """Show a snapshot, unless it has fewer rows than the present one: a new pass is shown once it has
         caught up."""
         with self._snapshot_lock:
-            if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
-                self._shown = snapshot
+            if snapshot.complete or snapshot.num_rows >= self._shown_snapshot.num_rows:
+                self._shown_snapshot = snapshot
 
 
 def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
@@ -211,7 +211,7 @@ def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
         )
 
 
-def read_first(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
+def read_first_block(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
     """Read the rows of a first block, widening `schema` until they fit."""
     reading = read_block(file, block, schema)
     while reading.rows is None:
@@ -233,9 +233,9 @@ def open_blocks(name: str, file: BlockFile, options: OpenOptions) -> CachedDatas
     with closing(file.blocks(options.job or Job())) as blocks:
         first = next(blocks)
         is_all = next(blocks, None) is None
-    reading = read_first(file, first, pa.schema([]))
+    reading = read_first_block(file, first, pa.schema([]))
     if is_all:
-        refuse_changed(file.stamps)
+        refuse_changed_files(file.stamps)
         refuse_without_columns(file, reading.schema)
         file.release()
     return CachedDataset(name, file, reading.schema, reading.rows, None if is_all else entry)

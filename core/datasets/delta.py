@@ -85,7 +85,7 @@ def _history(log: Log) -> list[dict[str, Any]]:
     problem: FileProblem | None = None
     for number in log.versions[: -MOST_BROKEN - 1 : -1]:
         try:
-            with log.table(log.wanted(number), with_history=True) as table:
+            with log.table(log.checked_version(number), with_history=True) as table:
                 return table.history()
         except FileProblem as error:
             problem = problem or error
@@ -117,7 +117,7 @@ class DeltaDataset(Dataset):
         longer exists and for unsupported reader features, and `MissingLibrary`."""
         self.name, self.paths = table_name(root), (root,)
         log = Log.of(root)
-        self.version, self.newest = log.wanted(version), log.newest
+        self.version, self.newest = log.checked_version(version), log.newest
         self._is_verified = is_verified
         with log.table(self.version) as self.table:
             _refuse_features(root, self.table)
@@ -130,7 +130,7 @@ class DeltaDataset(Dataset):
         return {file.path for file in self._snapshot.files}
 
     @property
-    def watched(self) -> tuple[Path, ...]:
+    def watched_paths(self) -> tuple[Path, ...]:
         """The folder that changes when the table gets another version; none for a table elsewhere."""
         return () if isinstance(self.paths[0], RemotePath) else (self.paths[0] / DELTA_LOG,)
 
@@ -187,12 +187,12 @@ def _refuse_features(root: Path, table: DeltaTable) -> None:
 
 @dataclass(frozen=True)
 class _Field:
-    """A column as the log describes it. `stored` is its name in the files; `id` is its number there, in
+    """A column as the log describes it. `stored_name` is its name in the files; `id` is its number there, in
     tables that map columns by number."""
 
     name: str
     type: pa.DataType
-    stored: str
+    stored_name: str
     id: str | None = None
 
 
@@ -203,13 +203,13 @@ def _fields(root: Path, table: DeltaTable) -> list[_Field]:
     for field, described in zip(schema, json.loads(table.schema().to_json())["fields"], strict=True):
         about = described["metadata"] if mode != "none" else {}
         if mode != "none":
-            _refuse_renamed(root, field.name, described["type"])
+            _refuse_renamed_fields(root, field.name, described["type"])
         number = str(about[f"{MAPPING}id"]) if mode == "id" else None
         fields.append(_Field(field.name, field.type, about.get(f"{MAPPING}physicalName", field.name), number))
     return fields
 
 
-def _refuse_renamed(root: Path, column: str, kind: Any) -> None:
+def _refuse_renamed_fields(root: Path, column: str, kind: Any) -> None:
     """Raise `FileProblem` where a field inside a column has another name in the files."""
     if not isinstance(kind, dict):
         return
@@ -221,9 +221,9 @@ def _refuse_renamed(root: Path, column: str, kind: Any) -> None:
                 "Lamella reads mapped names of columns, but not of fields inside them",
                 "Read it with the program that wrote it",
             )
-        _refuse_renamed(root, column, field["type"])
+        _refuse_renamed_fields(root, column, field["type"])
     for part in ("elementType", "keyType", "valueType"):
-        _refuse_renamed(root, column, kind.get(part))
+        _refuse_renamed_fields(root, column, kind.get(part))
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
         )
 
 
-def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
+def _refuse_other_file(log: Log, version: int, file: _LiveFile) -> None:
     """Raise `FileProblem` if a file is missing or has another size than in the log."""
     try:
         size = file.path.stat().st_size
@@ -341,7 +341,7 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
     fields, files = _fields(log.root, table), _live_files(log.root, table)
     _note_files(log.root, files)
     for file in files:
-        _refuse_other(log, version, file)
+        _refuse_other_file(log, version, file)
     footers = read_footers([file.path for file in files], is_verified)
     partitions = set(table.metadata().partition_columns)
     columns = tuple(
@@ -355,7 +355,7 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
     )
     stamps = ((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers)
     token = ("delta", str(log.root), table.metadata().id, version, *stamps)
-    deleted = _deleted(log.root, table, starts)
+    deleted = _deleted_positions(log.root, table, starts)
     return Snapshot(table_name(log.root), columns, segments, token, deleted)
 
 
@@ -368,7 +368,7 @@ def _segment(
         if column.note == PARTITION:
             constants[column.key] = file.partition[field.name].cast(field.type)
             continue
-        name = field.stored if field.id is None else by_id.get(field.id, "")
+        name = field.stored_name if field.id is None else by_id.get(field.id, "")
         if name in stored:
             _refuse_type(footer, name, field)
             names[column.key] = name
@@ -393,7 +393,7 @@ def _refuse_type(footer: Footer, name: str, field: _Field) -> None:
     )
 
 
-def _deleted(root: Path, table: DeltaTable, starts: Mapping[Path, int]) -> np.ndarray:
+def _deleted_positions(root: Path, table: DeltaTable, starts: Mapping[Path, int]) -> np.ndarray:
     """The positions of rows that deletion vectors mark as deleted; the files still hold these rows."""
     gone = [np.empty(0, np.int64)]
     for path, is_live in _deletion_vectors(root, table):

@@ -90,13 +90,13 @@ class Log:
                 numbers.append(number)
         return numbers
 
-    def wanted(self, version: int | None) -> int:
+    def checked_version(self, version: int | None) -> int:
         """Return the version, or the newest if None. Raises `FileProblem` if the log cannot give it."""
         number = self.newest if version is None else version
         if number > self.newest:
-            raise FileProblem(self.root, f"has no version {number:,} yet", fix=self._others())
+            raise FileProblem(self.root, f"has no version {number:,} yet", fix=self._range_text())
         if number not in self.versions:
-            raise self._gone(number)
+            raise self._missing_error(number)
         start = max((c for c in self.checkpoints if c <= number), default=-1)
         empty = next((c for c in range(start + 1, number + 1) if not self.commits[c]), None)
         if empty is not None:
@@ -114,10 +114,13 @@ class Log:
         from a copy of the part of the log that the version needs, or of the whole log `with_history`. Errors
         that the library raises in the block become `FileProblem`."""
         if not isinstance(self.root, RemotePath):
-            with explained(self, version):
+            with explain_errors(self, version):
                 yield deltalake().DeltaTable(self.root, version=version)
             return
-        with tempfile.TemporaryDirectory(prefix="lamella-delta-") as folder, explained(self, version, folder):
+        with (
+            tempfile.TemporaryDirectory(prefix="lamella-delta-") as folder,
+            explain_errors(self, version, folder),
+        ):
             self._copy(Path(folder), version, with_history)
             table = deltalake().DeltaTable(folder, version=version)
             if "deletionVectors" in (table.protocol().reader_features or ()):
@@ -138,19 +141,19 @@ class Log:
         names = [name for name, _ in _entries(self.root) if _VECTORS.fullmatch(name)]
         _copy_files(self.root, names, folder)
 
-    def _gone(self, number: int) -> FileProblem:
+    def _missing_error(self, number: int) -> FileProblem:
         if number < (self.versions or [number])[0]:
-            return FileProblem(self.root, f"no longer has version {number:,}", CLEANED_UP, self._others())
+            return FileProblem(self.root, f"no longer has version {number:,}", CLEANED_UP, self._range_text())
         since = max((c for c in self.checkpoints if c <= number), default=-1)
         lost = next((c for c in range(since + 1, number + 1) if c not in self.commits), number)
         return FileProblem(
             self.root,
             f"has a log with a gap: commit {lost:,} is missing",
             f"Version {number:,} needs every commit since a checkpoint",
-            self._others() or "Restore the folder _delta_log, or write the table again",
+            self._range_text() or "Restore the folder _delta_log, or write the table again",
         )
 
-    def _others(self) -> str:
+    def _range_text(self) -> str:
         numbers = self.versions
         if not numbers:
             return ""
@@ -193,7 +196,7 @@ def _copy_files(source: Path, names: Iterable[str], target: Path) -> None:
 
 
 @contextmanager
-def explained(log: Log, version: int, copy: str = "") -> Iterator[None]:
+def explain_errors(log: Log, version: int, copy: str = "") -> Iterator[None]:
     """Turn the library's errors about a log into `FileProblem` with the first line of the message, since its
     stack trace follows. `copy`, the folder that was read in place of the log, is replaced by the log's
     path."""

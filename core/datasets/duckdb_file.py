@@ -13,8 +13,8 @@ import pyarrow as pa
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import MOST_ROWS, ArrowColumns, ArrowFile
 from lamella.core.datasets.cached_dataset import open_blocks
-from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quoted
+from lamella.core.datasets.locate import Location, Stamp, refuse_changed_files, stamp_of
+from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quote_identifier
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
@@ -81,7 +81,7 @@ def _batches(
 ) -> Generator[tuple[pa.RecordBatch, int], None, None]:
     position = 0
     with _connection(path) as connection, job.interrupted_by(connection.interrupt):
-        refuse_changed(stamps)
+        refuse_changed_files(stamps)
         try:
             for batch in connection.sql(query).to_arrow_reader(MOST_ROWS):
                 position += batch.num_rows
@@ -101,7 +101,7 @@ def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
     """A query of all columns, with those that Arrow cannot hold cast to text."""
     source, columns, remarks = _qualified_name(connection, table), [], []
     for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall():
-        column = quoted(name)
+        column = quote_identifier(name)
         too_long = kind in _LONG and _any_beyond(connection, source, column)
         if kind.startswith(_AS_TEXT) or too_long:
             remarks.append(f"Column '{name}' of type {kind} is shown as text")
@@ -121,7 +121,7 @@ def _name(schema: str, table: str) -> str:
 
 
 def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str) -> TableEntry:
-    source = f"{quoted(schema)}.{quoted(name)}"
+    source = f"{quote_identifier(schema)}.{quote_identifier(name)}"
     full_name = _name(schema, name)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
@@ -136,7 +136,7 @@ def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: 
 def _qualified_name(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     for schema, name, _ in connection.execute(_TABLES).fetchall():
         if table == _name(schema, name):
-            return f"{quoted(schema)}.{quoted(name)}"
+            return f"{quote_identifier(schema)}.{quote_identifier(name)}"
     raise AssertionError(table)
 
 

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached_dataset import open_blocks
-from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
+from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed_files, stamp_of
 from lamella.core.datasets.tables import SeveralTables, TableEntry, chosen_table
 from lamella.core.datasets.text.dialect import YEARS, distinct_names
 from lamella.core.datasets.values import RowBlock, ValuesFile
@@ -58,7 +58,7 @@ def sheets_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
         for sheet in book.sheets_metadata:
             if sheet.typ != SheetTypeEnum.WorkSheet:
                 continue
-            cells = _counted(book, sheet.name, path) if is_counted else None
+            cells = _sheet_or_none(book, sheet.name, path) if is_counted else None
             is_visible = sheet.visible == SheetVisibleEnum.Visible
             entries.append(
                 TableEntry(
@@ -148,7 +148,7 @@ class SheetFile(ValuesFile):
         header = options.header
         super().__init__(path, "Excel", [stamp], ("sheet", sheet, header, str(cells)), options)
         self._sheet_name, self._header, self._cells = sheet, header, cells
-        self._others = [
+        self._hidden_sheets = [
             sibling.name for sibling in sheets if sibling.name != sheet and sibling.kind != "sheet"
         ]
         self._lock = threading.Lock()
@@ -203,10 +203,10 @@ class SheetFile(ValuesFile):
     def _load(self) -> CalamineSheet:
         with self._lock:
             if self._sheet is None:
-                refuse_changed(self.stamps)
+                refuse_changed_files(self.stamps)
                 with _workbook(self.path) as book:
                     self._sheet = _sheet_named(book, self._sheet_name, self.path)
-                refuse_changed(self.stamps)
+                refuse_changed_files(self.stamps)
                 self._lay_out(self._sheet)
             return self._sheet
 
@@ -262,8 +262,8 @@ class SheetFile(ValuesFile):
                 "1 range of merged cells has" if merged == 1 else f"{merged:,} ranges of merged cells have"
             )
             yield f"{ranges} the value in the first cell only; the others are null"
-        if self._others:
-            yield f"Hidden in the workbook: {', '.join(self._others)}"
+        if self._hidden_sheets:
+            yield f"Hidden in the workbook: {', '.join(self._hidden_sheets)}"
 
 
 def _merged_below(sheet: CalamineSheet, first_row: int) -> int:
@@ -354,7 +354,7 @@ def _place(letters: bytes, row: bytes) -> tuple[int, int]:
     return int(row) - 1, column - 1
 
 
-def _counted(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet | None:
+def _sheet_or_none(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet | None:
     """The sheet, or None if it cannot be read: opening it reports that, and other sheets may be readable."""
     from python_calamine import CalamineError
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged, problems_of
+from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, RaggedRows, problems_of
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.contents import (
     Contents,
@@ -32,7 +32,7 @@ from lamella.core.datasets.text.dataset import (
     looks_like_json_document,
     looks_like_json_lines,
 )
-from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
+from lamella.core.datasets.text.files import open_delimited_text, open_json_document, open_json_lines
 from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
@@ -202,7 +202,7 @@ FORMATS = (
         several=True, is_text=True, options=("encoding",), media=("application/x-ndjson",),
     ),
     Format(
-        "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
+        "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited_text,
         several=True, is_text=True,
         options=(
             "ragged", "encoding", "delimiter", "quote", "header", "skip_rows", "decimal", "thousands",
@@ -291,7 +291,7 @@ def common_format(location: Location) -> Format:
     if len(kinds) > 1:
         raise FileProblem(
             location.root,
-            "holds " + _counted(kinds, len(location.files)),
+            "holds " + _count_text(kinds, len(location.files)),
             "Files of several formats cannot be shown as one",
             f"Open them one by one, {location.files[0].name} first, or name some of them: *.csv",
         )
@@ -305,7 +305,7 @@ def common_format(location: Location) -> Format:
     return first
 
 
-def _counted(kinds: Mapping[str, int], files: int) -> str:
+def _count_text(kinds: Mapping[str, int], files: int) -> str:
     """Describe counts: `2 CSV files, 1 Parquet file`."""
     counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in kinds.items())
     more = files - MOST_LOOKED_AT
@@ -333,7 +333,7 @@ def open_dataset(  # noqa: PLR0913 -- independent options
     path: str | Path | Sequence[str | Path],
     *,
     cache_dir: str | Path | None = None,
-    ragged: Ragged = "refuse",
+    ragged: RaggedRows = "refuse",
     bad_lines: BadLines = "refuse",
     encoding: str | None = None,
     delimiter: str | None = None,
@@ -587,7 +587,7 @@ def sentence(kinds: Sequence[Kind]) -> str:
         if k.path.is_dir()
     ]
     bad = [kind.path.name for kind in kinds if kind.problem is not None]
-    refused = f"{_shortened(bad)} cannot be opened" if bad else ""
+    refused = f"{_shorten(bad)} cannot be opened" if bad else ""
     readable = ", ".join(parts)
     return "; ".join(part for part in (sentence_case(readable), refused) if part)
 
@@ -596,5 +596,5 @@ def _number(count: int) -> str:
     return "one" if count == 1 else f"{count:,}"
 
 
-def _shortened(names: Sequence[str]) -> str:
+def _shorten(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

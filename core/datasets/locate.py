@@ -145,7 +145,7 @@ def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path
             if DELTA_LOG in inside.split("/"):
                 table = root.at(address.key.partition(f"/{DELTA_LOG}")[0])
                 raise _holds_tables(RemotePath(str(root)), [RemotePath(str(table))])
-            if status and status.size and not any(_hidden(part) for part in inside.split("/") if part):
+            if status and status.size and not any(_is_hidden(part) for part in inside.split("/") if part):
                 files.note(address, status)
                 paths.append(RemotePath(str(address)))
     return tuple(sorted(paths))
@@ -233,7 +233,7 @@ def stamp_of(path: Path) -> Stamp:
     return str(path), status.st_size, status.st_mtime_ns
 
 
-def refuse_changed(stamps: Iterable[Stamp]) -> None:
+def refuse_changed_files(stamps: Iterable[Stamp]) -> None:
     """Raise `FileProblem` for the first file that has changed since its stamp was taken."""
     for stamp in stamps:
         path = path_or_address(stamp[0])
@@ -250,7 +250,7 @@ def missing(path: Path) -> FileProblem:
     folder = path.parent
     if not folder.is_dir():
         return FileProblem(path, "is not there", f"There is no folder {folder} either", "Check the path")
-    siblings = [p.name for p in folder.iterdir() if not _hidden(p.name)]
+    siblings = [p.name for p in folder.iterdir() if not _is_hidden(p.name)]
     near = _nearest_files(path.name, siblings)
     fix = (
         "Did you mean " + " or ".join(f"'{folder / name}'" for name in near) + "?"
@@ -360,10 +360,10 @@ def _before_sign(parts: Iterable[str]) -> list[str]:
 def _visible(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
     """The non-empty files among `paths`, without bookkeeping files such as `_SUCCESS`, `.crc`,
     `_metadata`."""
-    visible = [p for p in paths if not any(_hidden(part) for part in p.relative_to(root).parts)]
+    visible = [p for p in paths if not any(_is_hidden(part) for part in p.relative_to(root).parts)]
     return tuple(sorted(p for p in visible if p.is_file() and p.stat().st_size))
 
 
-def _hidden(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     """Whether a file or folder is hidden. `_key=value` is not: it holds the rows of one value of `_key`."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)

@@ -67,7 +67,7 @@ class Reading:
         }  # fmt: skip
         if self.kind in of_other_values:
             return of_other_values[self.kind](value)
-        text = text_of(value, self._what)
+        text = text_of(value, self._context)
         if self.kind == "encoding":
             return codec_name(text)
         if self.kind == "zone":
@@ -79,7 +79,7 @@ class Reading:
         return text
 
     @property
-    def _what(self) -> str:
+    def _context(self) -> str:
         return f"open_dataset: {self.name}"
 
     def _sign(self, text: str) -> str:
@@ -109,7 +109,7 @@ class Reading:
         return value
 
     def _names(self, value: Any) -> tuple[str, ...]:
-        return tuple(names_of(value, self._what))
+        return tuple(names_of(value, self._context))
 
     def _pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Parse pairs of a column, by its name in the file, and its type or new name."""
@@ -123,7 +123,7 @@ class Reading:
             column, words = pair
             if self.name == "types":
                 words = self._type(words)
-            texts.append((text_of(column, self._what), text_of(words, self._what)))
+            texts.append((text_of(column, self._context), text_of(words, self._context)))
         return tuple(texts)
 
     def _type(self, name: Any) -> str:
@@ -155,13 +155,13 @@ class Reading:
         words = pair.split("/") if isinstance(pair, str) else pair
         if not isinstance(words, (tuple, list)) or len(words) != 2:
             raise self._refusal(pair, YES_NO_FIX)
-        yes, no = (text_of(word, self._what).strip() for word in words)
+        yes, no = (text_of(word, self._context).strip() for word in words)
         if not (yes and no):
             raise self._refusal(pair, YES_NO_FIX)
         return yes, no
 
     def _refusal(self, value: Any, fix: str) -> BadData:
-        return BadData(f"{self._what} cannot be {shown(value)}", fix=fix)
+        return BadData(f"{self._context} cannot be {shown(value)}", fix=fix)
 
 
 READING = (

@@ -50,7 +50,7 @@ class FileColumns:
         self._coarse_int96 = coarse_int96
         self._keys: dict[str, int] = {}
         self._types: list[pa.DataType] = []
-        self._seen_in: list[Footer] = []
+        self._first_footers: list[Footer] = []
         self._whole_and_double: set[str] = set()
         self._last: tuple[Footer, dict[int, str]] | None = None
 
@@ -64,12 +64,12 @@ class FileColumns:
         self._last = (footer, names)
         return names
 
-    def unified(self, footers: Sequence[Footer]) -> tuple[Column, ...]:
+    def unify(self, footers: Sequence[Footer]) -> tuple[Column, ...]:
         """Return the columns of all added files. Raises `FileProblem` if a value would change."""
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
         int96 = [footer.int96 for footer in _with_int96(footers) if footer.int96]
-        notes = {name: ROUNDED for times in int96 for name in times.rounded}
+        notes = {name: ROUNDED for times in int96 for name in times.rounded_columns}
         notes |= {name: ABSURD for times in int96 for name in times.absurd}
         return tuple(
             Column(name, self._types[key], key, note=notes.get(name, "")) for name, key in self._keys.items()
@@ -88,14 +88,14 @@ class FileColumns:
         key = self._keys.setdefault(field.name, len(self._types))
         if key == len(self._types):
             self._types.append(field.type)
-            self._seen_in.append(footer)
+            self._first_footers.append(footer)
             return key
         wide = common_type(self._types[key], field.type)
         if wide is None and _is_whole_and_double(self._types[key], field.type):
             self._whole_and_double.add(field.name)
             wide = pa.float64()
             if pa.types.is_floating(field.type):
-                self._seen_in[key] = footer
+                self._first_footers[key] = footer
         if wide is None:
             raise self._conflict(field, footer)
         self._types[key] = wide
@@ -116,9 +116,10 @@ class FileColumns:
 
     def _conflict(self, field: pa.Field, footer: Footer) -> FileProblem:
         key = self._keys[field.name]
+        other = self._first_footers[key].path
         return FileProblem(
             footer.path,
-            f"column '{field.name}' is {field.type} here but {self._types[key]} in {self._seen_in[key].path}",
+            f"column '{field.name}' is {field.type} here but {self._types[key]} in {other}",
             "No single type keeps the values of both",
             "Open the files one by one",
         )
@@ -280,7 +281,7 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
 def _snapshot(location: Location, footers: list[Footer]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
     names = [columns.take(footer) for footer in footers]
-    stored = columns.unified(footers)
+    stored = columns.unify(footers)
     types = noted_types([footer.metadata.metadata for footer in footers])
     named, constants = folder_columns(location.root, [footer.path for footer in footers], stored, types)
     segments = tuple(

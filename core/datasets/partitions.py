@@ -31,7 +31,7 @@ def folder_name(column: str, value: Any) -> str:
             f"column '{column}' holds {NULL}, which stands for null in a folder's name",
             fix="Change the value, or partition by another column",
         )
-    return f"{_escaped(column)}={NULL if value is None else _escaped(_text(value))}"
+    return f"{_escape(column)}={NULL if value is None else _escape(_text(value))}"
 
 
 def types_note(columns: Sequence[pa.Field]) -> dict[bytes, bytes]:
@@ -66,7 +66,7 @@ def folder_columns(
     names = [name for name in by_file[0] if name not in {column.name for column in stored}] if by_file else []
     if any(list(values) != list(by_file[0]) for values in by_file):
         return (), [{} for _ in files]
-    typed = [_typed([values[name] for values in by_file], types.get(name)) for name in names]
+    typed = [_parse([values[name] for values in by_file], types.get(name)) for name in names]
     columns = [
         Column(name, values.type, len(stored) + place, note=FROM_FOLDER)
         for place, (name, values) in enumerate(zip(names, typed, strict=True))
@@ -88,11 +88,11 @@ def _values_of(folder: PurePath) -> dict[str, str | None]:
     return values
 
 
-def _typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
+def _parse(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
     try:
-        return _guessed(texts) if kind is None else _read_as(texts, kind)
+        return _guess(texts) if kind is None else _read_as(texts, kind)
     except (ValueError, pa.ArrowNotImplementedError):
-        return _guessed(texts)
+        return _guess(texts)
 
 
 def _read_as(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
@@ -109,7 +109,7 @@ def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
     return dt.datetime.fromisoformat if pa.types.is_timestamp(kind) and kind.unit != "ns" else None
 
 
-def _guessed(texts: Sequence[str | None]) -> pa.Array:
+def _guess(texts: Sequence[str | None]) -> pa.Array:
     """The values as integers or dates if all are written in the canonical form of that type; else as text."""
     known = [text for text in texts if text is not None]
     for kind, parse in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
@@ -136,5 +136,5 @@ def _text(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
+from lamella.core.datasets.base import Checksums, Dataset, Problem, RaggedRows, problems_of
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.text.dataset import TextFile
 from lamella.core.datasets.text.delimited import DelimitedText, word_for
 from lamella.core.datasets.text.files import SeveralTexts
-from lamella.core.datasets.text.regional import COMMA, Spelled
+from lamella.core.datasets.text.regional import COMMA, SpelledType
 from lamella.core.datasets.text.types import yes_and_no
 from lamella.core.datasets.values import ValuesFile
 from lamella.core.jobs import Job
@@ -59,22 +59,22 @@ class ColumnPreview:
 
 @dataclass(frozen=True)
 class FilePreview:
-    """A preview of a file of `size` bytes. `rows` is exact if `counted`, else an estimate. `found` are the
-    reading options of a text in use, whether chosen or detected; `yes_no` are pairs of words that `booleans`
-    can name."""
+    """A preview of a file of `size` bytes. `rows` is exact if `is_counted`, else an estimate. `findings` are
+    the reading options of a text in use, whether chosen or detected; `yes_no` are pairs of words that
+    `booleans` can name."""
 
     dataset: Dataset
     size: int
     rows: int
-    counted: bool
+    is_counted: bool
     columns: tuple[ColumnPreview, ...]
     head: pa.Table
-    found: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
     yes_no: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_text(self) -> bool:
-        return bool(self.found)
+        return bool(self.findings)
 
     @property
     def is_typed(self) -> bool:
@@ -85,16 +85,16 @@ class FilePreview:
     def problems(self) -> Sequence[Problem]:
         return problems_of(self.dataset)
 
-    def checked(self, job: Job) -> FilePreview:
+    def check(self, job: Job) -> FilePreview:
         """Read all rows, and return the preview with their exact number and the problems in all of them."""
-        return _described(self.dataset, count_rows(self.dataset, job))
+        return _describe(self.dataset, count_rows(self.dataset, job))
 
 
 def preview(
     path: str | Path,
     reading: Mapping[str, Any] | None = None,
     *,
-    ragged: Ragged = "refuse",
+    ragged: RaggedRows = "refuse",
     checksums: Checksums = "verify",
     table: str | None = None,
     job: Job | None = None,
@@ -102,7 +102,7 @@ def preview(
     """Return a preview of a file opened with the options `reading`. Raises the errors of `open_dataset`."""
     options = {"bad_lines": "set-aside", **(reading or {})}
     dataset = open_dataset(path, ragged=ragged, checksums=checksums, table=table, job=job, **options)
-    return _described(dataset, None)
+    return _describe(dataset, None)
 
 
 def is_sheet(dataset: Dataset) -> bool:
@@ -116,7 +116,7 @@ def takes_types(dataset: Dataset) -> bool:
     file = dataset.file if isinstance(dataset, CachedDataset) else None
     if isinstance(file, SeveralTexts):
         file = file.files[0]
-    return isinstance(file, ValuesFile) or (isinstance(file, TextFile) and bool(file.stored))
+    return isinstance(file, ValuesFile) or (isinstance(file, TextFile) and bool(file.stored_names))
 
 
 def unit_of(dataset: Dataset) -> str:
@@ -142,7 +142,7 @@ def count_rows(dataset: Dataset, job: Job) -> int:
             continue
 
 
-def _described(dataset: Dataset, counted: int | None) -> FilePreview:
+def _describe(dataset: Dataset, counted: int | None) -> FilePreview:
     head = dataset.snapshot().num_rows and dataset.head(SHOWN_ROWS)
     sample = head if isinstance(head, pa.Table) else dataset.schema.empty_table()
     snapshot = dataset.snapshot()
@@ -170,7 +170,9 @@ def _keys(file: object) -> dict[str, str]:
     files = file.files if isinstance(file, SeveralTexts) else [file]
     named = [item for item in files if isinstance(item, (ValuesFile, TextFile)) and item.names]
     return {
-        name: key for item in reversed(named) for name, key in zip(item.names or (), item.stored, strict=True)
+        name: key
+        for item in reversed(named)
+        for name, key in zip(item.names or (), item.stored_names, strict=True)
     }
 
 
@@ -192,17 +194,17 @@ def _of_text(
 ) -> FilePreview:
     block, schema, _ = file.begin()
     if not is_counted and block.data:
-        rows = round(file.size * max(sample.num_rows, dataset.num_rows) / max(1, block.done))
+        rows = round(file.size * max(sample.num_rows, dataset.num_rows) / max(1, block.progress))
     texts = text.fields(block)
     misfits = dict(file.misfits)
     final = dataset.reading_schema if isinstance(dataset, CachedDataset) else dataset.schema
     columns = tuple(
         _column_of_text(key, name, final.field(name), column, misfits.get(name, 0))
-        for key, name, column in zip(text.stored, text.dialect.names, texts, strict=True)
+        for key, name, column in zip(text.stored_names, text.dialect.names, texts, strict=True)
     )
     words = (
         yes_and_no(column)
-        for column, kind, key in zip(texts, schema.types, text.stored, strict=True)
+        for column, kind, key in zip(texts, schema.types, text.stored_names, strict=True)
         if pa.types.is_string(kind) and not text.has_chosen_type(key)
     )
     return FilePreview(
@@ -230,7 +232,7 @@ def _has_zeros_in_front(texts: pa.Array) -> bool:
 
 
 def _text_options(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dict[str, Any]:
-    spellings = [kind.spelling for kind in schema.types if isinstance(kind, Spelled)]
+    spellings = [kind.spelling for kind in schema.types if isinstance(kind, SpelledType)]
     orders = {spelling.order for spelling in spellings if spelling.order not in ("", "iso")}
     commas = [spelling for spelling in spellings if spelling.decimal == COMMA]
     named = text.options

@@ -12,7 +12,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.formats import open_dataset
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.query.sql.run import Parameters, SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.validation import text_of
@@ -41,7 +41,7 @@ def sql(
             f"{datasets!r} gives no names to datasets", fix='Give a dict: {"trips": "trips/*.parquet"}'
         )
 
-    def find(name: str, version: When | None) -> Dataset:
+    def find(name: str, version: VersionOrTime | None) -> Dataset:
         if version is not None:
             raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
         dataset = datasets[name]

@@ -50,7 +50,7 @@ class SqlResult(Dataset):
         self._columns = tuple(
             Column(name, field.type, key) for key, (name, field) in enumerate(zip(names, schema, strict=True))
         )
-        self._renamed = [(a, b) for a, b in zip(schema.names, names, strict=True) if a != b]
+        self._renames = [(a, b) for a, b in zip(schema.names, names, strict=True) if a != b]
         self._number = next(_numbers)
         self._lock = threading.Condition()
         self._segments: list[Segment] = []
@@ -58,15 +58,15 @@ class SqlResult(Dataset):
         self._waiting_bytes = 0
         self._folder: _Folder | None = None
         self._complete, self._ended_early = False, ""
-        self._closed = False
+        self._is_closed = False
 
     @property
     def remarks(self) -> tuple[str, ...]:
         renamed = [
             f"Another column is already called '{a}': this one is shown as '{b}'"
-            for a, b in self._renamed[:MOST_REMARKS]
+            for a, b in self._renames[:MOST_REMARKS]
         ]
-        more = len(self._renamed) - len(renamed)
+        more = len(self._renames) - len(renamed)
         renamed += [f"{quantity(more, 'more column')} got a number in the same way"] if more else []
         return (*renamed, *([self._ended_early] if self._ended_early else []))
 
@@ -94,12 +94,12 @@ class SqlResult(Dataset):
     def close(self) -> None:
         """Accept no more rows, as the result is no longer shown."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows. Raises `Cancelled` if the result is closed, and `FileProblem` if the disk is full."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise Cancelled
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes

@@ -22,14 +22,14 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import MOST_TEXT, from_numpy, from_values, joined_texts, text_array
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached_dataset import open_blocks
-from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
+from lamella.core.datasets.locate import Location, Stamp, refuse_changed_files, stamp_of
 from lamella.core.datasets.tables import (
     ForeignKey,
     SeveralTables,
     TableEntry,
     chosen_table,
     known_problem,
-    quoted,
+    quote_identifier,
 )
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.datasets.text.types import read_as
@@ -82,7 +82,7 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
         called = {name.casefold(): name for name in tables}
         for table in tables:
             pairs_by_key: dict[int, list[tuple[str, str, str | None]]] = {}
-            rows = connection.execute(f"PRAGMA foreign_key_list({quoted(table)})").fetchall()
+            rows = connection.execute(f"PRAGMA foreign_key_list({quote_identifier(table)})").fetchall()
             for number, _, target, column, target_column, *_ in sorted(rows):
                 pairs_by_key.setdefault(number, []).append((target, column, target_column))
             for parts in pairs_by_key.values():
@@ -97,7 +97,7 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
 
 
 def _primary_key(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    rows = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+    rows = connection.execute(f"PRAGMA table_info({quote_identifier(table)})").fetchall()
     return tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
 
 
@@ -130,7 +130,7 @@ class SqliteTable(ValuesFile):
         super().__init__(path, "SQLite", stamps, ("table", table), options)
         self.name_columns(distinct_names([name for name, _ in columns]))
         self._table, self._rows = table, last
-        self._declared = [_declared_type(kind) for _, kind in columns]
+        self._declared_types = [_declared_type(kind) for _, kind in columns]
 
     @property
     def size(self) -> int:
@@ -138,7 +138,7 @@ class SqliteTable(ValuesFile):
 
     @property
     def _query(self) -> str:
-        return f"SELECT * FROM {quoted(self._table)}"
+        return f"SELECT * FROM {quote_identifier(self._table)}"
 
     def blocks(self, job: Job) -> Generator[TableBlock, None, None]:
         """Yield the blocks of rows, all from one transaction, so that writes in the meantime are not seen."""
@@ -151,7 +151,7 @@ class SqliteTable(ValuesFile):
                 connection.text_factory = _text_or_bytes
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            refuse_changed(self.stamps)  # after the first read, which is when the transaction begins
+            refuse_changed_files(self.stamps)  # after the first read, which is when the transaction begins
             try:
                 yield from self._cut(connection)
             except sqlite3.OperationalError:
@@ -177,12 +177,12 @@ class SqliteTable(ValuesFile):
             yield TableBlock(0, [], 1, 0)
 
     def least(self, place: int, values: Values) -> pa.DataType:
-        declared = self._declared[place]
+        declared = self._declared_types[place]
         if declared is not None and self.array(place, values, declared) is not None:
             return pa.null() if all_null(values) else declared
         return least_type(values)
 
-    def joined(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    def join_column_types(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
         """Return a type for the values of both. Declared types are compared by how SQLite stores them."""
         if a.equals(b) or pa.types.is_null(a) or pa.types.is_null(b):
             return join_types(a, b)
@@ -196,7 +196,7 @@ class SqliteTable(ValuesFile):
         if pa.types.is_decimal(kind):
             return _decimals(values, kind)
         if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            return _dated(values, kind)
+            return _parse_dates(values, kind)
         return to_array(values, kind)
 
 
@@ -240,7 +240,7 @@ def _decimals(values: Values, kind: pa.Decimal128Type) -> pa.Array | None:
     return from_values(numbers, pa.decimal128(38, kind.scale)).cast(kind)
 
 
-def _dated(values: Values, kind: pa.DataType) -> pa.Array | None:
+def _parse_dates(values: Values, kind: pa.DataType) -> pa.Array | None:
     """Parse texts in the form that SQLite's own functions write; None if a text does not fit the type."""
     if not isinstance(values, pa.Array) or not pa.types.is_string(values.type):
         return None
@@ -252,20 +252,20 @@ class ColumnPart(NamedTuple):
     """Values of a column that were fetched together, packed if SQLite stores all of them in the same way.
 
     `numbers` are integers, doubles, or the lengths of texts, which are concatenated in `texts` as UTF-8.
-    `valid` is None if no value is null, `kind` is None if all are. Bytes and `mixed` values have the kind
-    `object`."""
+    `valid` is None if no value is null, `kind` is None if all are. Bytes and `mixed_values` values have the
+    kind `object`."""
 
     kind: type | None
     rows: int
     numbers: np.ndarray | None = None
     texts: bytes = b""
     valid: np.ndarray | None = None
-    mixed: Sequence[Any] = ()
+    mixed_values: Sequence[Any] = ()
 
     @property
     def size(self) -> int:
         """The bytes of texts and binary values."""
-        return len(self.texts) + sum(len(value) for value in self.mixed if type(value) in (str, bytes))
+        return len(self.texts) + sum(len(value) for value in self.mixed_values if type(value) in (str, bytes))
 
     @property
     def filled_numbers(self) -> np.ndarray:
@@ -276,7 +276,7 @@ class ColumnPart(NamedTuple):
         return np.full(self.rows, self.kind is not None) if self.valid is None else self.valid
 
     def values(self) -> list[Any]:
-        joined = self.mixed if self.kind is object else join_parts([self])
+        joined = self.mixed_values if self.kind is object else join_parts([self])
         return joined.to_pylist() if isinstance(joined, pa.Array) else list(joined)
 
 
@@ -305,7 +305,7 @@ def pack(values: tuple[Any, ...]) -> ColumnPart:
 
 
 def _as_python(values: tuple[Any, ...]) -> ColumnPart:
-    return ColumnPart(object, len(values), mixed=values)
+    return ColumnPart(object, len(values), mixed_values=values)
 
 
 def join_parts(parts: Sequence[ColumnPart]) -> Values:
@@ -333,7 +333,7 @@ class TableBlock:
     number: int
     parts: Sequence[Sequence[ColumnPart]]
     first: int
-    done: int
+    progress: int
 
     def row_number(self, place: int) -> int:
         return self.first + place
@@ -377,7 +377,7 @@ def _table_kinds(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
     """The names and declared types of columns, in the order of SELECT *."""
-    described = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
+    described = connection.execute(f"PRAGMA table_xinfo({quote_identifier(table)})").fetchall()
     return [(row[1], row[2] or "") for row in described if row[6] != 1]
 
 
@@ -390,12 +390,12 @@ def _column_count(connection: sqlite3.Connection, table: str) -> int | None:
 
 def count_rows(connection: sqlite3.Connection, table: str) -> int | None:
     """Return the number of rows, or None if counting takes longer than `COUNTING_SECONDS`."""
-    return _answer_soon(connection, f"SELECT count(*) FROM {quoted(table)}")
+    return _answer_soon(connection, f"SELECT count(*) FROM {quote_identifier(table)}")
 
 
 def _last_rowid(connection: sqlite3.Connection, table: str) -> int:
     """Roughly the number of rows; 0 if that cannot be told quickly."""
-    return _answer_soon(connection, f"SELECT max(rowid) FROM {quoted(table)}") or 0
+    return _answer_soon(connection, f"SELECT max(rowid) FROM {quote_identifier(table)}") or 0
 
 
 def _answer_soon(connection: sqlite3.Connection, query: str) -> int | None:
@@ -418,7 +418,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     if header[68:72] == _OF_STORES:
         why, fix = "The rows of its tables are in the folders beside it", f"Open the folder {path.parent}"
         raise FileProblem(path, "is the catalog of a store", why, fix)
-    _refuse_cut_off(path, header)
+    _refuse_truncated(path, header)
     log = path.with_name(f"{path.name}-wal")
     is_still = header[18:19] == bytes([_WAL_MODE]) and stamp_of(log)[1] <= 0
     how = "immutable=1" if is_still else "mode=ro"
@@ -432,7 +432,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         )
 
 
-def _refuse_cut_off(path: Path, header: bytes) -> None:
+def _refuse_truncated(path: Path, header: bytes) -> None:
     """Raise `FileProblem` if the file is shorter than its header says: SQLite may read missing pages as
     nulls. The header's page count is only valid if it was written with the last change."""
     page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")

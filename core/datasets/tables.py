@@ -34,7 +34,7 @@ class ForeignKey:
     to_columns: tuple[str, ...]
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return the name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 

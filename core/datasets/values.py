@@ -21,8 +21,13 @@ from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.locate import Stamp
 from lamella.core.datasets.text.bad_lines import Problems, sentences
 from lamella.core.datasets.text.conversions import spelled_type
-from lamella.core.datasets.text.delimited import MOST_MISFITS, refuse_unknown_columns, renamed, word_for
-from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.text.delimited import (
+    MOST_MISFITS,
+    refuse_unknown_columns,
+    rename_columns,
+    word_for,
+)
+from lamella.core.datasets.text.regional import Conventions, SpelledType
 from lamella.core.datasets.text.types import convert, solid
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
@@ -144,7 +149,7 @@ class RowBlock:
     number: int
     rows: Sequence[Sequence[Any]]
     first: int
-    done: int
+    progress: int
     places: Sequence[int] = ()
 
     def row_number(self, place: int) -> int:
@@ -165,7 +170,7 @@ class ColumnBlock(Protocol):
     def first(self) -> int: ...
 
     @property
-    def done(self) -> int: ...
+    def progress(self) -> int: ...
 
     def row_number(self, place: int) -> int: ...
 
@@ -184,7 +189,7 @@ class ValuesFile(ABC):
     ) -> None:
         self.path, self.label, self.stamps = path, label, tuple(stamps)
         self.paths = (path,)
-        self.stored: tuple[str, ...] = ()
+        self.stored_names: tuple[str, ...] = ()
         self.names: tuple[str, ...] = ()
         self.types: dict[str, pa.DataType] = {}
         self._options = options
@@ -192,16 +197,16 @@ class ValuesFile(ABC):
         chosen = (options.types, options.names, self._conventions)
         self.reading = (*reading, *chosen) if options.types or options.names else tuple(reading)
         self._problems = Problems(path)
-        self._met: list[dict[int, Counter[str]]] = []
+        self._kind_counts: list[dict[int, Counter[str]]] = []
 
     def name_columns(self, names: Sequence[str]) -> None:
         """Set the columns by their names in the file. Raises `UnknownColumn` if an option names a column that
         is missing, and `FileProblem` if two columns would have the same name."""
         refuse_unknown_columns(self.path, names, self._options)
-        self.stored, self.names = tuple(names), renamed(self.path, names, self._options)
-        called = dict(zip(self.stored, self.names, strict=True))
+        self.stored_names, self.names = tuple(names), rename_columns(self.path, names, self._options)
+        called = dict(zip(self.stored_names, self.names, strict=True))
         self.types = {called[name]: type_named(kind) for name, kind in self._options.types}
-        self._met = [{} for _ in names]
+        self._kind_counts = [{} for _ in names]
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -211,7 +216,7 @@ class ValuesFile(ABC):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """The values that are shown as null because they do not fit the type chosen for their column."""
-        return self._problems.all
+        return self._problems.in_order
 
     @property
     def misfits(self) -> dict[str, int]:
@@ -229,7 +234,7 @@ class ValuesFile(ABC):
         """Return the narrowest type for values of the column with this index."""
         return least_type(values)
 
-    def joined(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    def join_column_types(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
         return join_types(a, b)
 
     def array(self, place: int, values: Values, kind: pa.DataType) -> pa.Array | None:
@@ -238,7 +243,9 @@ class ValuesFile(ABC):
 
     def note(self, place: int) -> str:
         """Return a note that says why a column is text; empty if all its values are texts."""
-        met: Counter[str] = sum(list(self._met[place].values()), Counter())  # other threads read blocks
+        met: Counter[str] = sum(
+            list(self._kind_counts[place].values()), Counter()
+        )  # other threads read blocks
         if len(met) > 1:
             counts = [quantity(count, word) for word, count in met.most_common()]
             return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
@@ -253,13 +260,13 @@ class ValuesFile(ABC):
             name = self.names[place]
             if name in self.types:
                 texts = self._texts(place, values)
-                array, mask = self._as_chosen(name, texts, kind)
+                array, mask = self._to_type(name, texts, kind)
                 if mask is not None:
                     misfits[name] = texts, mask
             else:
                 array = self.array(place, values, kind)
                 if pa.types.is_string(kind):
-                    self._met[place][block.number] = _kinds_met(values)
+                    self._kind_counts[place][block.number] = _count_kinds(values)
             arrays.append(array)
         if len(schema) and all(array is not None for array in arrays):
             problems = self._put_problems(block, misfits)
@@ -275,17 +282,17 @@ class ValuesFile(ABC):
         assert texts is not None, f"{self.path}: values of column {place} have no text"
         return texts
 
-    def _as_chosen(
+    def _to_type(
         self, name: str, texts: pa.Array, kind: pa.DataType
     ) -> tuple[pa.Array | None, pa.Array | None]:
         """The values, or None if `kind` is not yet determined; and a mask of those that are null because they
         do not fit it."""
-        if isinstance(kind, Spelled):
+        if isinstance(kind, SpelledType):
             return convert(texts, kind)
         if pa.types.is_string(kind):
             return texts, None
         chosen = spelled_type(self.types[name], texts, self._conventions)
-        if not isinstance(chosen, Spelled):
+        if not isinstance(chosen, SpelledType):
             return None, None
         values, misfits = convert(texts, chosen)
         return (values if misfits is None and values.null_count == len(values) else None), None
@@ -310,7 +317,7 @@ class ValuesFile(ABC):
         name = self.names[place]
         if name in self.types:
             return spelled_type(self.types[name], self._texts(place, values), self._conventions)
-        wide = self.joined(place, kind, self.least(place, values))
+        wide = self.join_column_types(place, kind, self.least(place, values))
         return pa.string() if wide.equals(kind) else wide
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
@@ -321,10 +328,10 @@ class ValuesFile(ABC):
             if name in self.types:
                 kinds.append(type_b if pa.types.is_null(type_a) else type_a)
             else:
-                kinds.append(self.joined(place, type_a, type_b))
+                kinds.append(self.join_column_types(place, type_a, type_b))
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def shown_schema(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema(
             [
                 noted_field(name, self._shown_type(name, kind), self.note(place))
@@ -337,14 +344,14 @@ class ValuesFile(ABC):
             kind = spelled_type(self.types[name], pa.nulls(0, pa.string()), self._conventions)
         return pa.string() if pa.types.is_null(kind) else solid(kind)
 
-    def where(self, block: ColumnBlock) -> str:
+    def describe_place(self, block: ColumnBlock) -> str:
         return f"row {block.first:,}"
 
     def release(self) -> None:  # noqa: B027 -- most have nothing to do
         """Free memory that the file uses between reads; does nothing unless a format overrides it."""
 
 
-def _kinds_met(values: Values) -> Counter[str]:
+def _count_kinds(values: Values) -> Counter[str]:
     if isinstance(values, pa.Array):
         count = len(values) - values.null_count
         return Counter({_WORDS_OF_TYPES[values.type]: count} if count else {})

@@ -3,7 +3,7 @@ them in words."""
 
 from __future__ import annotations
 
-from lamella.core.filters.binding import Bound, bind
+from lamella.core.filters.binding import BoundPredicate, bind
 from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
 from lamella.core.filters.expr_json import from_json, to_json
 from lamella.core.filters.mongo import from_mongo, to_mongo
@@ -16,7 +16,7 @@ from lamella.core.filters.to_sql import to_sql
 __all__ = [
     "OPERATORS",
     "And",
-    "Bound",
+    "BoundPredicate",
     "Filter",
     "Not",
     "Or",

@@ -24,7 +24,7 @@ from lamella.core.filters.expr import (
     Struct,
     fold,
 )
-from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.filters.operators import OPERATORS, WHOLE, Arity, NullOperand, Operator, Takes, fitting
 from lamella.core.filters.predicate_values import BadValue, BoundReference, TypedPredicate, Types, place_in
 from lamella.core.filters.values import value_text
@@ -35,7 +35,7 @@ _COUNTS = {Arity.NONE: "no value", Arity.ONE: "one value", Arity.TWO: "two value
 
 
 @dataclass(frozen=True)
-class Bound(Predicate):
+class BoundPredicate(Predicate):
     """A predicate that fits its column, which is at `place`. Compilers compare with `exact` (see `Value`)."""
 
     type: pa.DataType = field(default_factory=pa.null)
@@ -59,8 +59,8 @@ class Bound(Predicate):
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
-    """Bind the filter: return the same tree with `Bound` predicates, in which conditions on one column are
-    merged. Binding a bound filter again is harmless.
+    """Bind the filter: return the same tree with `BoundPredicate` predicates, in which conditions on one
+    column are merged. Binding a bound filter again is harmless.
 
     `name` is the dataset's name for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or value
     that does not fit, an invalid pattern, or groups nested deeper than `DEEPEST`.
@@ -74,38 +74,44 @@ def bind_to(filter: Filter, types: Types, name: str) -> Filter:
     return bound
 
 
-def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
+def bind_predicate(predicate: Predicate, types: Types, name: str) -> BoundPredicate:
     """Bind a single condition, in order to show it; `types` are those of the columns in the dataset
     `name`."""
     bound = _condition(predicate, types, name)
-    if isinstance(bound, Bound):
+    if isinstance(bound, BoundPredicate):
         return bound
     place = place_in(types, predicate.column, name)
-    return Bound(predicate.column, predicate.operator, predicate.values, type=place.type, place=place)
+    return BoundPredicate(
+        predicate.column, predicate.operator, predicate.values, type=place.type, place=place
+    )
 
 
 def _condition(predicate: Predicate, types: Types, name: str) -> Filter:
     """Bind a condition. A comparison with whole lists or structs becomes conditions on their contents."""
-    if isinstance(predicate, Bound) and types.get(predicate.place.column) == predicate.place.whole:
+    if isinstance(predicate, BoundPredicate) and types.get(predicate.place.column) == predicate.place.whole:
         return predicate
     operator, place = known_operator(predicate), place_in(types, predicate.column, name)
     are_whole = not predicate.values or any(map(is_whole, predicate.values))
-    if operator.id in WHOLE and kind_of(place.type) in NESTED and are_whole:
+    if operator.id in WHOLE and kind_of(place.type) in NESTED_KINDS and are_whole:
         return _whole(predicate, operator, place, types, name)
-    return _bound(predicate, operator, place, types, name)
+    return _bind_values(predicate, operator, place, types, name)
 
 
-def _bound(predicate: Predicate, operator: Operator, place: Place, types: Types, name: str) -> Bound:
+def _bind_values(
+    predicate: Predicate, operator: Operator, place: Place, types: Types, name: str
+) -> BoundPredicate:
     if pa.types.is_null(place.type):
         met = _met_by_null(operator, TypedPredicate(predicate, place.type, types, name, bind_to))
         return _bind_place(place, "is_null" if met else "not_null")
     _refuse_unfit(predicate, operator, place.type)
     values, exact = TypedPredicate(predicate, place.type, types, name, bind_to).read(
-        counted(predicate, operator)
+        check_count(predicate, operator)
     )
     if None in exact:
         return _bind_place(place, "has_any")
-    return Bound(predicate.column, operator.id, values, predicate.ignore_case, place.type, exact, place)
+    return BoundPredicate(
+        predicate.column, operator.id, values, predicate.ignore_case, place.type, exact, place
+    )
 
 
 def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, int]:
@@ -115,19 +121,23 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
             f"The filter nests groups more than {DEEPEST} deep",
             fix="Put conditions of one kind into one group; all_of() and any_of() do this for many",
         )
-    bound = gathered(type(node), [child for child, _depth in children])
+    bound = merge_equalities(type(node), [child for child, _depth in children])
     if isinstance(node, Not):
         return Not(bound[0]), depth
     return (And(bound) if isinstance(node, And) else Or(bound)), depth
 
 
-def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
+def merge_equalities(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
     """Merge `a = 1 or a = 2` into `a in (1, 2)`, and `a != 1 and a != 2` into `a not in (1, 2)`, which read
     the column once."""
     many, single = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
-    groups: dict[object, Filter | list[Bound]] = {}
+    groups: dict[object, Filter | list[BoundPredicate]] = {}
     for at, condition in enumerate(conditions):
-        if isinstance(condition, Bound) and condition.operator in (many, single) and condition.is_listable:
+        if (
+            isinstance(condition, BoundPredicate)
+            and condition.operator in (many, single)
+            and condition.is_listable
+        ):
             alike = groups.setdefault((condition.column, condition.ignore_case), [])
             assert isinstance(alike, list)
             alike.append(condition)
@@ -136,7 +146,7 @@ def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, 
     return tuple(_merge(many, alike) if isinstance(alike, list) else alike for alike in groups.values())
 
 
-def _merge(operator: str, conditions: list[Bound]) -> Filter:
+def _merge(operator: str, conditions: list[BoundPredicate]) -> Filter:
     first = conditions[0]
     if len(conditions) == 1:
         return first
@@ -145,13 +155,13 @@ def _merge(operator: str, conditions: list[Bound]) -> Filter:
     return replace(first, operator=operator, values=values, exact=exact)
 
 
-def _bind_place(place: Place, operator: str) -> Bound:
-    return Bound(place.name, operator, type=place.type, place=place)
+def _bind_place(place: Place, operator: str) -> BoundPredicate:
+    return BoundPredicate(place.name, operator, type=place.type, place=place)
 
 
 def _met_by_null(operator: Operator, typed: TypedPredicate) -> bool:
     """Whether all rows of an all-null column meet the condition; otherwise none does."""
-    values = counted(typed.predicate, operator)
+    values = check_count(typed.predicate, operator)
     for value in values:
         if isinstance(value, Reference):
             place_in(typed.types, value.name, typed.name)
@@ -165,7 +175,7 @@ def is_whole(value: Any) -> bool:
 
 
 def _whole(predicate: Predicate, operator: Operator, place: Place, types: Types, name: str) -> Filter:
-    values = counted(predicate, operator)
+    values = check_count(predicate, operator)
     if predicate.ignore_case:
         raise BadFilter(
             f"Column '{predicate.column}': whole lists and structs cannot be compared in any case",
@@ -206,14 +216,16 @@ def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: s
         for field in place.type:
             yield from _equal(predicate, place.inside(field), fields.get(field.name), types, name)
     elif is_whole(value) and not isinstance(value, Struct) and is_list(place.type):
-        yield _bound(Predicate(place.name, "size", (len(value),)), OPERATORS["size"], place, types, name)
+        yield _bind_values(
+            Predicate(place.name, "size", (len(value),)), OPERATORS["size"], place, types, name
+        )
         for number, item in enumerate(value):
             yield from _equal(predicate, place.item(number), item, types, name)
-    elif is_whole(value) or kind_of(place.type) in NESTED:
+    elif is_whole(value) or kind_of(place.type) in NESTED_KINDS:
         what = f"Column '{place.name}' ({place.type}) cannot be compared with {value_text(value)}"
         raise BadValue(value, what, "one is a list or struct, and the other is not")
     else:
-        yield _bound(Predicate(place.name, "eq", (value,)), OPERATORS["eq"], place, types, name)
+        yield _bind_values(Predicate(place.name, "eq", (value,)), OPERATORS["eq"], place, types, name)
 
 
 def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> None:
@@ -257,7 +269,7 @@ def _refuse_unfit(predicate: Predicate, operator: Operator, type_: pa.DataType) 
         )
 
 
-def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
+def check_count(predicate: Predicate, operator: Operator) -> Sequence[Any]:
     """The predicate's values; raises `BadFilter` if their number does not match the operator."""
     count = len(predicate.values)
     if operator.arity is not Arity.MANY and count != operator.arity.value:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from lamella.core.errors import BadData
-from lamella.core.filters.kinds import NESTED, Kind, kind_of, value_type
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of, value_type
 from lamella.core.filters.temporal import UNIT_NS, moment_from_text, zone_named
 from lamella.core.filters.values import (
     Value,
@@ -38,8 +38,8 @@ def parse_cell(text: str, type_: pa.DataType) -> Any:
     plain = value_type(type_)
     kind = kind_of(plain)
     try:
-        if kind in NESTED:
-            return _nested(text, plain)
+        if kind in NESTED_KINDS:
+            return _parse_nested(text, plain)
         if not text.strip() and kind is not Kind.TEXT:
             raise ValueError("nothing is written; use Set to null for no value")
         return _READERS[kind](text, convert(text, plain), plain)
@@ -97,9 +97,9 @@ def _decimal(_text: str, value: Value, type_: pa.DataType) -> Decimal:
 
 
 def _day(_text: str, value: Value, type_: pa.DataType) -> dt.date:
-    if isinstance(value.shown, dt.datetime) or value.exact % 1:
+    if isinstance(value.shown_value, dt.datetime) or value.exact % 1:
         raise ValueError("the column holds days without a time")
-    day: dt.date = value.shown
+    day: dt.date = value.shown_value
     return day
 
 
@@ -120,7 +120,7 @@ def _moment(text: str, value: Value, type_: pa.DataType) -> Any:
 def _clock(_text: str, value: Value, type_: pa.DataType) -> Any:
     if value.exact % 1:
         raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
-    return value.shown if isinstance(value.shown, dt.time) else pa.scalar(value.exact, type_)
+    return value.shown_value if isinstance(value.shown_value, dt.time) else pa.scalar(value.exact, type_)
 
 
 def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
@@ -132,7 +132,7 @@ def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
     return np.timedelta64(int(value.exact), type_.unit)
 
 
-def _nested(text: str, type_: pa.DataType) -> Any:
+def _parse_nested(text: str, type_: pa.DataType) -> Any:
     if not types.is_nested(type_):
         raise ValueError("such values cannot be typed")
     try:
@@ -167,7 +167,7 @@ def _inside(value: Any, type_: pa.DataType) -> Any:
             raise ValueError(f"{value_text(value)} is not a list")
         return [_inside(item, plain.value_type) for item in value]
     kind = kind_of(plain)
-    if kind in NESTED:
+    if kind in NESTED_KINDS:
         return value
     cell = _READERS[kind](str(value), convert(value, plain), plain)
     return pa.scalar(_count(cell), plain) if isinstance(cell, np.datetime64 | np.timedelta64) else cell

@@ -21,7 +21,7 @@ Condition = Filter | str | Mapping[str, Any]
 {"$gt": 1}}`."""
 
 
-class Described(Protocol):
+class NamedRows(Protocol):
     """Rows with a name and a schema, which may take a moment to determine, such as a table."""
 
     @property
@@ -31,7 +31,7 @@ class Described(Protocol):
     def schema(self) -> pa.Schema: ...
 
 
-def ids_listed(value: Any, what: str) -> list[Any]:
+def id_list(value: Any, what: str) -> list[Any]:
     """Row ids as a list; raises `BadData` for a single id or a condition. The ids themselves are not
     checked."""
     ids = None if isinstance(value, str) else items_of(value)
@@ -45,7 +45,7 @@ def ids_listed(value: Any, what: str) -> list[Any]:
     return ids
 
 
-def condition_of(value: Any, what: str, about: Described | None = None) -> Filter | None:
+def condition_of(value: Any, what: str, about: NamedRows | None = None) -> Filter | None:
     """Return a filter, possibly read from text or a dict, or None; raises `BadFilter` for anything else.
 
     If `about` is given, text is checked against its columns, and errors point at their position in the text.
@@ -60,7 +60,7 @@ def condition_of(value: Any, what: str, about: Described | None = None) -> Filte
     raise BadFilter(f"{what} takes a condition, not {shown(value)}", fix=fix)
 
 
-def rows_chosen(value: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:
+def row_selection(value: Any, what: str, about: NamedRows | None = None) -> Filter | list[Any] | None:
     """Return a condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
     ids = None if isinstance(value, str) else items_of(value)
     return condition_of(value, what, about) if ids is None else ids

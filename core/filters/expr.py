@@ -77,10 +77,10 @@ class Predicate(Filter):
 
     def __post_init__(self) -> None:
         kinds = set(map(type, self.values))
-        if _AS_GIVEN.issuperset(kinds):
+        if _IMMUTABLE_TYPES.issuperset(kinds):
             return
         if any(issubclass(kind, float | bytearray | list | tuple | Mapping) for kind in kinds):
-            object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
+            object.__setattr__(self, "values", tuple(map(_freeze, self.values)))
         if any(issubclass(kind, Filter) for kind in kinds) and self._depth > DEEPEST:
             raise BadFilter(
                 f"Conditions on items are nested more than {DEEPEST} deep", fix="Use fewer levels"
@@ -154,15 +154,15 @@ class Not(Branch):
 
 def all_of(filters: Iterable[Filter]) -> Filter:
     """Join filters in one flat And; for thousands of terms this is faster than `&` in a loop."""
-    return And(_spliced(filters, And))
+    return And(_flatten(filters, And))
 
 
 def any_of(filters: Iterable[Filter]) -> Filter:
     """Join filters in one flat Or; for thousands of terms this is faster than `|` in a loop."""
-    return Or(_spliced(filters, Or))
+    return Or(_flatten(filters, Or))
 
 
-def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> tuple[Filter, ...]:
+def _flatten(filters: Iterable[Filter], kind: type[And] | type[Or]) -> tuple[Filter, ...]:
     return tuple(
         chain.from_iterable(
             condition.children if isinstance(condition, kind) else (condition,) for condition in filters
@@ -170,7 +170,7 @@ def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> tuple[Fil
     )
 
 
-_AS_GIVEN = frozenset({str, bytes, bool, int})
+_IMMUTABLE_TYPES = frozenset({str, bytes, bool, int})
 _TOLD_BY_EQUALITY = frozenset({str, bytes, bool, int, float})
 
 
@@ -184,24 +184,24 @@ def _comparison_key(value: Any) -> object:
     return value.isoformat() if isinstance(value, dt.time) else repr(value)
 
 
-def _frozen(value: Any, depth: int = 0) -> Any:
+def _freeze(value: Any, depth: int = 0) -> Any:
     """Make a value immutable. NaN equals only the same object, so all trees share one."""
     if isinstance(value, list | tuple | Mapping):
         if depth > DEEPEST:
             raise BadFilter(f"A value is nested more than {DEEPEST} deep", fix="Compare what is inside it")
         if isinstance(value, Mapping | Struct):
-            return Struct((str(name), _frozen(inner, depth + 1)) for name, inner in dict(value).items())
-        return tuple(_frozen(inner, depth + 1) for inner in value)
+            return Struct((str(name), _freeze(inner, depth + 1)) for name, inner in dict(value).items())
+        return tuple(_freeze(inner, depth + 1) for inner in value)
     if isinstance(value, bytearray):
         return bytes(value)
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
-def thawed(value: Any) -> Any:
+def thaw(value: Any) -> Any:
     """Convert a frozen value back to lists and dicts."""
     if isinstance(value, Struct):
-        return {name: thawed(inner) for name, inner in value}
-    return [thawed(inner) for inner in value] if isinstance(value, tuple) else value
+        return {name: thaw(inner) for name, inner in value}
+    return [thaw(inner) for inner in value] if isinstance(value, tuple) else value
 
 
 def preorder(root: Filter) -> Iterator[Filter]:
@@ -233,7 +233,7 @@ def path_in_item(place: Place, item: pa.DataType) -> tuple[str, ...]:
 KNOWN = "ims"
 
 
-def flagged(pattern: str, flags: str) -> tuple[str, bool]:
+def apply_flags(pattern: str, flags: str) -> tuple[str, bool]:
     """Put flags other than "i" into the pattern; return it, and whether case is ignored. Raises
     `BadFilter`."""
     if not isinstance(flags, str):

@@ -32,16 +32,16 @@ class Kind(Enum):
 
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIME})
-COUNTED = TEMPORAL | {Kind.DURATION}
+COUNTED_KINDS = TEMPORAL | {Kind.DURATION}
 """Kinds that are stored as whole numbers of some unit of time."""
 
-ORDERED = NUMBERS | COUNTED | {Kind.TEXT}
+ORDERED_KINDS = NUMBERS | COUNTED_KINDS | {Kind.TEXT}
 AS_THEY_ARE = frozenset({Kind.TEXT, Kind.BINARY, Kind.BOOLEAN, Kind.UUID})
 """Kinds that are compared as they are, without counting or rounding."""
 
-COMPARABLE = ORDERED | AS_THEY_ARE
-NESTED = frozenset({Kind.LIST, Kind.OTHER})
-ALL = frozenset(Kind)
+COMPARABLE = ORDERED_KINDS | AS_THEY_ARE
+NESTED_KINDS = frozenset({Kind.LIST, Kind.OTHER})
+ALL_KINDS = frozenset(Kind)
 
 _TESTS = (
     (types.is_boolean, Kind.BOOLEAN),

@@ -18,9 +18,9 @@ from lamella.core.filters.expr import (
     Reference,
     all_of,
     any_of,
-    flagged,
+    apply_flags,
     fold,
-    thawed,
+    thaw,
 )
 from lamella.core.filters.kinds import NULL, WORDS
 from lamella.core.filters.operators import OPERATORS, Takes
@@ -191,21 +191,21 @@ def _unequal(column: str, value: Any) -> Filter:
     return Predicate(column, "not_null") if value is None else Predicate(column, "ne", (value,))
 
 
-def _one_of(column: str, operand: Any) -> Filter:
+def _read_in(column: str, operand: Any) -> Filter:
     values = _list("$in", operand)
     present = tuple(value for value in values if value is not None)
     is_one = Predicate(column, "in", present)
     return any_of([is_one, Predicate(column, "is_null")]) if len(present) < len(values) else is_one
 
 
-def _none_of(column: str, operand: Any) -> Filter:
+def _read_not_in(column: str, operand: Any) -> Filter:
     values = _list("$nin", operand)
     present = tuple(value for value in values if value is not None)
     unlisted = Predicate(column, "nin", present)
     return all_of([unlisted, Predicate(column, "not_null")]) if len(present) < len(values) else unlisted
 
 
-def _all_of(column: str, operand: Any) -> Filter:
+def _read_all_of(column: str, operand: Any) -> Filter:
     """$all. For an empty list it matches nothing in MongoDB, whereas in a filter tree every list matches."""
     values = tuple(_list("$all", operand))
     return Predicate(column, "has_all" if values else "has_any", values)
@@ -232,7 +232,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
     if not isinstance(pattern, str) or not isinstance(options, str):
         raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {shown(pattern)}")
     options += own
-    flags, folds = flagged(pattern, options)
+    flags, folds = apply_flags(pattern, options)
     return Predicate(column, "regex", (flags,), folds)
 
 
@@ -309,16 +309,16 @@ _OF_ITEMS = {"eq": "has", "in": "has_any"}
 _MEMBER_OPERATORS: dict[str, Callable[[str, Any], Filter]] = {
     "$eq": _equal,
     "$ne": _unequal,
-    "$in": _one_of,
-    "$nin": _none_of,
-    "$all": _all_of,
+    "$in": _read_in,
+    "$nin": _read_not_in,
+    "$all": _read_all_of,
     "$exists": _exists,
     "$type": _type,
 }
 
 
 Query = dict[str, Any]
-_SAME = ("eq", "ne", "gt", "gte", "lt", "lte")
+_SAME_OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
 
 
 def to_mongo(filter: Filter) -> Query:
@@ -344,7 +344,7 @@ def _predicate(predicate: Predicate) -> Query:
         raise _no_mongo_form(predicate, " in any case")
     if predicate.operator not in _WRITERS:
         raise _no_mongo_form(predicate)
-    return {predicate.column: _WRITERS[predicate.operator](predicate, tuple(map(thawed, predicate.values)))}
+    return {predicate.column: _WRITERS[predicate.operator](predicate, tuple(map(thaw, predicate.values)))}
 
 
 def _no_mongo_form(predicate: Predicate, how: str = "") -> BadFilter:
@@ -361,7 +361,7 @@ def _write_expression(predicate: Predicate) -> Query:
     operands = [_operand(value) for value in predicate.values]
     if predicate.ignore_case:
         raise _no_mongo_form(predicate, " in any case")
-    if predicate.operator in _SAME:
+    if predicate.operator in _SAME_OPERATORS:
         return {"$expr": {f"${predicate.operator}": [column, *operands]}}
     if OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
         raise _no_mongo_form(predicate, " and another column")
@@ -399,7 +399,7 @@ def _between(_predicate: Predicate, values: Sequence[Any]) -> Query:
     return {"$gte": values[0], "$lte": values[1]}
 
 
-def _all(_predicate: Predicate, values: Sequence[Any]) -> Query:
+def _write_all_of(_predicate: Predicate, values: Sequence[Any]) -> Query:
     return {"$all": list(values)} if values else {"$type": "array"}
 
 
@@ -465,7 +465,7 @@ _WRITERS: dict[str, Callable[[Predicate, Sequence[Any]], Query]] = {
     "mod": lambda p, v: {"$mod": list(v)},
     "has": lambda p, v: {"$elemMatch": _write_equal(p, v)},
     "has_any": lambda p, v: {"$elemMatch": _write_one_of(p, v)},
-    "has_all": _all,
+    "has_all": _write_all_of,
     "size": lambda p, v: {"$size": v[0]},
     "elem_match": _items,
     "is_true": lambda p, v: {"$eq": True},

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from lamella.core.errors import BadSearch
-from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, TEMPORAL, Kind, kind_of
+from lamella.core.filters.kinds import ALL_KINDS, COMPARABLE, ORDERED_KINDS, TEMPORAL, Kind, kind_of
 
 R = TypeVar("R")
 
@@ -191,7 +191,7 @@ class Operator:
     def fits(self, type_: pa.DataType) -> bool:
         return kind_of(type_) in self.kinds
 
-    def typed_as(self, type_: pa.DataType) -> pa.DataType:
+    def value_type(self, type_: pa.DataType) -> pa.DataType:
         """The type of its values for a column of this type."""
         if self.takes is Takes.ITEMS:
             return type_.value_type
@@ -206,7 +206,7 @@ def fitting(type_: pa.DataType) -> list[Operator]:
     return [operator for operator in OPERATORS.values() if operator.fits(type_)]
 
 
-def offered(type_: pa.DataType) -> list[Operator]:
+def offered_operators(type_: pa.DataType) -> list[Operator]:
     """The operators among them that a form offers for any table: their values can be typed one by one, the
     answer is not the same for a whole column, no index is needed, and booleans need no list of values."""
     odd, comparable = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
@@ -247,11 +247,13 @@ def _has_type(x: Operand[Any], values: Sequence[Any]) -> Any:
     return x.either(hit, x.is_null()) if any(null for _own, null in values) else hit
 
 
-def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str, **more: Any) -> Operator:
+def _with_one_value(
+    id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str, **more: Any
+) -> Operator:
     return Operator(id_, label, kinds, Arity.ONE, test, spelling, **more)
 
 
-def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
+def _without_values(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
     """An operator without values, spelled like its label: `is null`."""
     return Operator(id_, label, kinds, Arity.NONE, test, spelling=label, sentence="{wording}")
 
@@ -261,8 +263,8 @@ _LIST = frozenset({Kind.LIST})
 _BOOLEAN = frozenset({Kind.BOOLEAN})
 
 _TABLE = (
-    _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}", takes=Takes.COLUMNS),
-    _one(
+    _with_one_value("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}", takes=Takes.COLUMNS),
+    _with_one_value(
         "ne",
         "is not",
         COMPARABLE,
@@ -270,37 +272,37 @@ _TABLE = (
         "!= {0}",
         takes=Takes.COLUMNS,
     ),
-    _one(
+    _with_one_value(
         "gt",
         "is more than",
-        ORDERED,
+        ORDERED_KINDS,
         lambda x, v: x.compare("gt", v[0]),
         "> {0}",
         takes=Takes.COLUMNS,
         wordings=_wordings("is after", "comes after"),
     ),
-    _one(
+    _with_one_value(
         "gte",
         "is at least",
-        ORDERED,
+        ORDERED_KINDS,
         lambda x, v: x.compare("gte", v[0]),
         ">= {0}",
         takes=Takes.COLUMNS,
         wordings=_wordings("is at or after", "is or comes after"),
     ),
-    _one(
+    _with_one_value(
         "lt",
         "is less than",
-        ORDERED,
+        ORDERED_KINDS,
         lambda x, v: x.compare("lt", v[0]),
         "< {0}",
         takes=Takes.COLUMNS,
         wordings=_wordings("is before", "comes before"),
     ),
-    _one(
+    _with_one_value(
         "lte",
         "is at most",
-        ORDERED,
+        ORDERED_KINDS,
         lambda x, v: x.compare("lte", v[0]),
         "<= {0}",
         takes=Takes.COLUMNS,
@@ -309,7 +311,7 @@ _TABLE = (
     Operator(
         "between",
         "is between",
-        ORDERED,
+        ORDERED_KINDS,
         Arity.TWO,
         _between,
         "between {0} and {1}",
@@ -319,7 +321,7 @@ _TABLE = (
     Operator(
         "not_between",
         "is not between",
-        ORDERED,
+        ORDERED_KINDS,
         Arity.TWO,
         lambda x, v: x.opposite(_between(x, v)),
         "not between {0} and {1}",
@@ -336,19 +338,21 @@ _TABLE = (
         "not in {all}",
         "is not {all}",
     ),
-    _one("contains", "contains", _TEXT, lambda x, v: x.contains(v[0]), "contains {0}"),
-    _one(
+    _with_one_value("contains", "contains", _TEXT, lambda x, v: x.contains(v[0]), "contains {0}"),
+    _with_one_value(
         "not_contains",
         "does not contain",
         _TEXT,
         lambda x, v: x.opposite(x.contains(v[0])),
         "not contains {0}",
     ),
-    _one("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0]), "starts with {0}"),
-    _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0]), "ends with {0}"),
-    _one("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}", takes=Takes.PATTERN),
-    _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}", takes=Takes.PATTERN),
-    _one("words", "has the words", _TEXT, lambda x, v: x.has_words(v[0]), "has words {0}", takes=Takes.WORDS),
+    _with_one_value("starts_with", "starts with", _TEXT, lambda x, v: x.starts_with(v[0]), "starts with {0}"),
+    _with_one_value("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0]), "ends with {0}"),
+    _with_one_value("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}", takes=Takes.PATTERN),
+    _with_one_value("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}", takes=Takes.PATTERN),
+    _with_one_value(
+        "words", "has the words", _TEXT, lambda x, v: x.has_words(v[0]), "has words {0}", takes=Takes.WORDS
+    ),
     Operator(
         "mod",
         "divided by",
@@ -359,7 +363,7 @@ _TABLE = (
         "{wording} {0} leaves {1}",
         takes=Takes.DIVISION,
     ),
-    _one(
+    _with_one_value(
         "has",
         "has the item",
         _LIST,
@@ -387,8 +391,10 @@ _TABLE = (
         "has {each}",
         takes=Takes.ITEMS,
     ),
-    _one("size", "has the size", _LIST, lambda x, v: x.has_size(v[0]), "has size {0}", takes=Takes.COUNT),
-    _one(
+    _with_one_value(
+        "size", "has the size", _LIST, lambda x, v: x.has_size(v[0]), "has size {0}", takes=Takes.COUNT
+    ),
+    _with_one_value(
         "elem_match",
         "has an item where",
         _LIST,
@@ -397,29 +403,29 @@ _TABLE = (
         sentence="{wording} ({0})",
         takes=Takes.FILTER,
     ),
-    _none("is_true", "is true", _BOOLEAN, lambda x, v: x.compare("eq", True)),
-    _none("is_false", "is false", _BOOLEAN, lambda x, v: x.compare("eq", False)),
-    _none("is_empty", "is empty text", _TEXT, lambda x, v: x.compare("eq", "")),
-    _none(
+    _without_values("is_true", "is true", _BOOLEAN, lambda x, v: x.compare("eq", True)),
+    _without_values("is_false", "is false", _BOOLEAN, lambda x, v: x.compare("eq", False)),
+    _without_values("is_empty", "is empty text", _TEXT, lambda x, v: x.compare("eq", "")),
+    _without_values(
         "not_empty",
         "has text",
         _TEXT,
         lambda x, v: x.both(x.opposite(x.compare("eq", "")), x.opposite(x.is_null())),
     ),
-    _none("is_null", "is null", ALL, lambda x, v: x.is_null()),
-    _none("not_null", "is not null", ALL, lambda x, v: x.opposite(x.is_null())),
+    _without_values("is_null", "is null", ALL_KINDS, lambda x, v: x.is_null()),
+    _without_values("not_null", "is not null", ALL_KINDS, lambda x, v: x.opposite(x.is_null())),
     Operator(
         "type",
         "is of the type",
-        ALL,
+        ALL_KINDS,
         Arity.MANY,
         _has_type,
         "has type {all}",
         "{wording} {all}",
         takes=Takes.TYPES,
     ),
-    _none("exists", "exists", ALL, lambda x, v: x.opposite(x.is_null())),
-    _none("missing", "is missing", ALL, lambda x, v: x.is_null()),
+    _without_values("exists", "exists", ALL_KINDS, lambda x, v: x.opposite(x.is_null())),
+    _without_values("missing", "is missing", ALL_KINDS, lambda x, v: x.is_null()),
 )
 
 OPERATORS: dict[str, Operator] = {operator.id: operator for operator in _TABLE}

@@ -14,7 +14,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.nested_values import Place, names_within, place_of
 from lamella.core.errors import BadFilter, UnknownColumn, shown
 from lamella.core.filters.expr import Filter, Predicate, Reference, item_types
-from lamella.core.filters.kinds import NESTED, Kind, kind_of, refusal, type_test
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of, refusal, type_test
 from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
 from lamella.core.filters.values import Value, are_exact, convert, exact_number_text, value_text
 
@@ -81,9 +81,9 @@ class TypedPredicate:
             raw_values = tuple(values)
             return raw_values, raw_values
         parsed = _READERS[takes](self, values)
-        return tuple(value.shown for value in parsed), tuple(value.exact for value in parsed)
+        return tuple(value.shown_value for value in parsed), tuple(value.exact for value in parsed)
 
-    def refused(self, value: Any, why: str) -> BadFilter:
+    def refusal(self, value: Any, why: str) -> BadFilter:
         what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {value_text(value)}"
         return BadValue(value, what, why)
 
@@ -122,7 +122,7 @@ def _values(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
 
 def _value(typed: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, Reference | Filter):
-        raise _misplaced(typed, value)
+        raise _misplacement_error(typed, value)
     if kind_of(type_) is Kind.TEXT and typed.predicate.operator in EQUALITIES:
         text = exact_number_text(value)
         if text is not None:
@@ -130,10 +130,10 @@ def _value(typed: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
     try:
         return convert(value, type_)
     except (ValueError, OverflowError) as error:
-        raise typed.refused(value, str(error)) from error
+        raise typed.refusal(value, str(error)) from error
 
 
-def _misplaced(typed: TypedPredicate, value: Reference | Filter) -> BadFilter:
+def _misplacement_error(typed: TypedPredicate, value: Reference | Filter) -> BadFilter:
     operator = OPERATORS[typed.predicate.operator]
     what = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
     names = ", ".join(candidate.id for candidate in OPERATORS.values() if candidate.takes is Takes.COLUMNS)
@@ -173,7 +173,7 @@ def _pattern(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
 def _words(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     parsed = _values(typed, values)
     if not any(character.isalnum() for character in str(parsed[0].exact)):
-        raise typed.refused(values[0], "it contains no word")
+        raise typed.refusal(values[0], "it contains no word")
     return parsed
 
 
@@ -243,7 +243,7 @@ def _items(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     item = typed.type.value_type
     if pa.types.is_null(item):
         return [Value(value, None) for value in values]
-    if kind_of(item) in NESTED and values:
+    if kind_of(item) in NESTED_KINDS and values:
         raise BadFilter(
             f"The items of column '{typed.predicate.column}' cannot be compared with {values[0]!r}",
             f"Their type is {item}",
@@ -255,7 +255,7 @@ def _items(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
 def _count(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     size = _whole_number(typed, values[0])
     if size < 0:
-        raise typed.refused(size, "No list has fewer than 0 items")
+        raise typed.refusal(size, "No list has fewer than 0 items")
     return [Value(size, size)]
 
 
@@ -266,14 +266,14 @@ def _division(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
             f"Column '{typed.predicate.column}' cannot be divided by 0", fix="Give another divisor"
         )
     if pa.types.is_floating(typed.type) and abs(divisor) > 2**53:
-        raise typed.refused(divisor, "Floats can be divided only by whole numbers up to 2**53")
+        raise typed.refusal(divisor, "Floats can be divided only by whole numbers up to 2**53")
     return [Value(divisor, abs(divisor)), Value(remainder, remainder)]
 
 
 def _whole_number(typed: TypedPredicate, value: Any) -> int:
     exact = _value(typed, value, pa.int64()).exact
     if not isinstance(exact, int):
-        raise typed.refused(value, f"'{typed.predicate.operator}' takes whole numbers")
+        raise typed.refusal(value, f"'{typed.predicate.operator}' takes whole numbers")
     return exact
 
 
@@ -291,7 +291,7 @@ def _types(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
 def _filter(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     (where,) = values
     if not isinstance(where, Filter):
-        raise typed.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
+        raise typed.refusal(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
     bound = typed.bind(where, item_types(typed.type.value_type), f"an item of '{typed.predicate.column}'")
     return [Value(where, bound)]
 

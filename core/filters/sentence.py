@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lamella.core.filters.binding import Bound
+from lamella.core.filters.binding import BoundPredicate
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct, fold
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS, Arity
@@ -15,10 +15,10 @@ from lamella.core.filters.temporal import span_ns, span_text
 
 MOST_VALUES = 20
 _BARE_WORD = re.compile(r"[^\W\d][\w./:-]*")
-_RESERVED = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infinity"}
+_RESERVED_WORDS = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infinity"}
 _MIDNIGHT = dt.time()
 
-Said = tuple[str, type[Branch] | None]
+Phrase = tuple[str, type[Branch] | None]
 """Words, and the group they come from, which determines whether they need parentheses."""
 
 
@@ -49,7 +49,7 @@ def word_list(words: Sequence[str], more: int = 0, last: str = "or") -> str:
     return ", ".join(words[:-1]) + f" {last} {words[-1]}" if len(words) > 1 else words[0]
 
 
-def _branch(node: Branch, parts: list[Said]) -> Said:
+def _branch(node: Branch, parts: list[Phrase]) -> Phrase:
     if isinstance(node, Not):
         return f"not ({parts[0][0]})", None
     kind = And if isinstance(node, And) else type(node)
@@ -62,7 +62,7 @@ def _branch(node: Branch, parts: list[Said]) -> Said:
 
 
 def _kind(predicate: Predicate) -> Kind | None:
-    if isinstance(predicate, Bound):
+    if isinstance(predicate, BoundPredicate):
         return kind_of(predicate.type)
     if predicate.values and isinstance(predicate.values[0], str):
         return Kind.TEXT
@@ -70,10 +70,10 @@ def _kind(predicate: Predicate) -> Kind | None:
 
 
 def _name(column: str) -> str:
-    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _RESERVED else f"'{column}'"
+    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _RESERVED_WORDS else f"'{column}'"
 
 
-def _nested(value: tuple[Any, ...]) -> str:
+def _nested_text(value: tuple[Any, ...]) -> str:
     if isinstance(value, Struct):
         return "{" + ", ".join(f"{_name(name)}: {_value(inner)}" for name, inner in value) + "}"
     return "[" + ", ".join(map(_value, value)) + "]"
@@ -85,9 +85,9 @@ def _value(value: Any) -> str:
     if isinstance(value, Reference):
         return _name(value.name)
     if isinstance(value, tuple):
-        return _nested(value)
+        return _nested_text(value)
     if isinstance(value, str):
-        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _RESERVED else f"'{value}'"
+        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _RESERVED_WORDS else f"'{value}'"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return _scalar(value)

@@ -15,11 +15,11 @@ from pyarrow import types
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
 from lamella.core.arrow.nested_values import Place, is_list, project
-from lamella.core.filters.binding import Bound
+from lamella.core.filters.binding import BoundPredicate
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, fold, path_in_item
 from lamella.core.filters.kinds import (
     AS_THEY_ARE,
-    COUNTED,
+    COUNTED_KINDS,
     NUMBERS,
     Kind,
     common_decimal,
@@ -33,8 +33,8 @@ from lamella.core.filters.values import (
     float_width,
     narrow,
     narrow_division,
-    narrow_each,
     narrow_float,
+    narrow_values,
     value_range,
 )
 
@@ -100,7 +100,7 @@ def compare_arrays(how: str, left: Side, right: Side) -> pa.BooleanArray:
     kind = kind_of(left.type)
     if kind in NUMBERS:
         return _numbers(how, left, right)
-    if kind in COUNTED and unit_ns(left.type) != unit_ns(right.type):
+    if kind in COUNTED_KINDS and unit_ns(left.type) != unit_ns(right.type):
         return _counts(how, left, right)
     if left.values.type != right.values.type:
         return _ARROW[how](left.values.cast(pa.int64()), right.values.cast(pa.int64()))
@@ -140,7 +140,7 @@ def _floats(how: str, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     a, b = to_numpy(left), to_numpy(right)
     nan, beside = np.isnan(a), np.isnan(b)
     hits = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
-    return _where_both(hits, left, right)
+    return _and_valid(hits, left, right)
 
 
 def _integers_and_floats(how: str, left: Side, right: Side) -> pa.BooleanArray:
@@ -151,7 +151,7 @@ def _integers_and_floats(how: str, left: Side, right: Side) -> pa.BooleanArray:
     above, below = ~(whole < high), whole < low
     hits = _NUMPY[how](numbers, np.where(above | below, 0, whole).astype(numbers.dtype))
     hits = np.where(above, how in ("lt", "lte"), np.where(below, how in ("gt", "gte"), hits))
-    return _where_both(hits & (floats == whole) if how == "eq" else hits, left.values, right.values)
+    return _and_valid(hits & (floats == whole) if how == "eq" else hits, left.values, right.values)
 
 
 def _counts(how: str, left: Side, right: Side) -> pa.BooleanArray:
@@ -162,10 +162,10 @@ def _counts(how: str, left: Side, right: Side) -> pa.BooleanArray:
     coarse, fine = to_numpy(left.values), to_numpy(right.values)
     whole, remainder = np.divmod(fine, unit_ns(left.type) // unit_ns(right.type))
     hits = _NUMPY[how](coarse, whole + (remainder != 0) if how in ("lt", "gte") else whole)
-    return _where_both(hits & (remainder == 0) if how == "eq" else hits, left.values, right.values)
+    return _and_valid(hits & (remainder == 0) if how == "eq" else hits, left.values, right.values)
 
 
-def _where_both(hits: np.ndarray, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
+def _and_valid(hits: np.ndarray, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     return pc.and_(from_numpy(np.asarray(hits)), pc.and_(pc.is_valid(left), pc.is_valid(right)))
 
 
@@ -232,30 +232,30 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         if isinstance(value, ArrowOperand):
             return _sure(compare_arrays(how, self._side, value._side))
         if self._kind in AS_THEY_ARE:
-            return self._compare(how, self._folded(value))
+            return self._compare(how, self._fold(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
-        narrowed = self._memoized((how, value), lambda: narrow(how, value, *value_range(self._type)))
+        narrowed = self._memoize((how, value), lambda: narrow(how, value, *value_range(self._type)))
         return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
 
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
         if not values:
             return self.always(False)
-        members = self._memoized("one of", lambda: self._value_set(values))
+        members = self._memoize("one of", lambda: self._value_set(values))
         hits = self._among(members.values)
         return pc.or_(hits, self._is_nan) if members.nan else hits
 
     def contains(self, text: str) -> pa.BooleanArray:
-        return _sure(pc.match_substring(self._array, self._folded(text)))
+        return _sure(pc.match_substring(self._array, self._fold(text)))
 
     def starts_with(self, text: str) -> pa.BooleanArray:
-        return _sure(pc.starts_with(self._array, self._folded(text)))
+        return _sure(pc.starts_with(self._array, self._fold(text)))
 
     def ends_with(self, text: str) -> pa.BooleanArray:
-        return _sure(pc.ends_with(self._array, self._folded(text)))
+        return _sure(pc.ends_with(self._array, self._fold(text)))
 
     def like(self, pattern: str) -> pa.BooleanArray:
-        return _sure(pc.match_substring_regex(self._array, as_regex(self._folded(pattern))))
+        return _sure(pc.match_substring_regex(self._array, as_regex(self._fold(pattern))))
 
     def regex(self, pattern: str) -> pa.BooleanArray:
         return _sure(pc.match_substring_regex(self._raw, pattern, ignore_case=self._ignore_case))
@@ -307,16 +307,16 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def _where_valid(self, hits: np.ndarray) -> pa.BooleanArray:
         return pc.and_(from_numpy(np.asarray(hits)), pc.is_valid(self._array))
 
-    def _folded(self, value: Any) -> Any:
+    def _fold(self, value: Any) -> Any:
         if not self._ignore_case:
             return value
         return pc.utf8_lower(typed_array([value], pa.large_string()))[0].as_py()
 
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
-        compared = self._memoized(("scalar", value), lambda: scalar_of(value, self._array.type))
+        compared = self._memoize(("scalar", value), lambda: scalar_of(value, self._array.type))
         return _sure(_COMPARISONS[how](self._array, compared))
 
-    def _memoized(self, question: Hashable, make: Callable[[], T]) -> T:
+    def _memoize(self, question: Hashable, make: Callable[[], T]) -> T:
         """Prepare something from a condition's values for columns of this type once, not for each block of
         rows."""
         key = (question, self._type)
@@ -327,11 +327,11 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def _value_set(self, values: Sequence[Any]) -> ValueSet:
         if self._kind in AS_THEY_ARE:
-            folded = [self._folded(value) for value in values] if self._ignore_case else values
+            folded = [self._fold(value) for value in values] if self._ignore_case else values
             return ValueSet(typed_array(folded, self._array.type))
         if self._kind is Kind.FLOAT:
             return self._wanted_floats(values)
-        return ValueSet(typed_array(narrow_each(values, *value_range(self._type)), self._array.type))
+        return ValueSet(typed_array(narrow_values(values, *value_range(self._type)), self._array.type))
 
     def _wanted_floats(self, values: Sequence[Any]) -> ValueSet:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
@@ -380,7 +380,7 @@ def _computable(array: pa.Array, kind: Kind) -> pa.Array:
         return array.storage.cast(pa.large_binary())
     if kind is Kind.BINARY:
         return array.cast(pa.large_binary())
-    if kind in COUNTED:
+    if kind in COUNTED_KINDS:
         return array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     if types.is_float16(array.type):
         return array.cast(pa.float32())
@@ -417,23 +417,23 @@ def _mask(bound: Filter, batch: pa.RecordBatch, check: Callable[[], None] | None
             return batch.column(place.name)
         return project(batch.column(place.column), place.path)
 
-    return _met(bound, find, batch.num_rows, check)
+    return _mask_of(bound, find, batch.num_rows, check)
 
 
-def _met(
+def _mask_of(
     bound: Filter, find: Find, num_rows: int, check: Callable[[], None] | None = None
 ) -> pa.BooleanArray:
     def leaf(predicate: Predicate) -> pa.BooleanArray:
         if check is not None:
             check()
-        if not isinstance(predicate, Bound):
+        if not isinstance(predicate, BoundPredicate):
             raise TypeError(f"bind() the filter first: {predicate!r}")
         return _test(predicate, find(predicate.place), find)
 
     return fold(bound, leaf, lambda node, parts: _branch(node, parts, num_rows))
 
 
-def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
+def _test(predicate: BoundPredicate, array: pa.Array, find: Find) -> pa.BooleanArray:
     operator = OPERATORS[predicate.operator]
     if predicate.has_only_values:
         if isinstance(array, pa.DictionaryArray):
@@ -458,16 +458,16 @@ def _at(values: pa.Array, path: tuple[str, ...]) -> pa.Array:
 
 
 def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
-    def met(items: ArrowOperand) -> pa.BooleanArray:
+    def test_items(items: ArrowOperand) -> pa.BooleanArray:
         def find(place: Place) -> pa.Array:
             return _at(items.array, path_in_item(place, items.array.type))
 
-        return _met(bound, find, len(items.array))
+        return _mask_of(bound, find, len(items.array))
 
-    return met
+    return test_items
 
 
-def _test_dictionary(predicate: Bound, array: pa.DictionaryArray, find: Find) -> pa.BooleanArray:
+def _test_dictionary(predicate: BoundPredicate, array: pa.DictionaryArray, find: Find) -> pa.BooleanArray:
     """Test each distinct value once if there are fewer of them than rows; null is tested as an additional
     value."""
     distinct = array.dictionary
@@ -499,7 +499,7 @@ def ordered_bytes(count: int) -> bytes:
     return (count + _SIGN).to_bytes(WIDTH, "big")
 
 
-def ordered(decimals: pa.Array) -> pa.Array:
+def sort_keys(decimals: pa.Array) -> pa.Array:
     """The same for an array of decimal256; null stays null."""
     valid, data = decimals.buffers()
     slots = decimals.offset + len(decimals)
@@ -512,7 +512,7 @@ def ordered(decimals: pa.Array) -> pa.Array:
 
 
 def decimals(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The inverse of `ordered`: an array of decimal256 type `kind`, from bytes."""
+    """The inverse of `sort_keys`: an array of decimal256 type `kind`, from bytes."""
     valid, data = values.cast(pa.binary(WIDTH)).buffers()
     slots = values.offset + len(values)
     counts = np.zeros((slots, WIDTH), np.uint8)

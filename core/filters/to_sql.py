@@ -16,11 +16,11 @@ import pyarrow as pa
 from pyarrow import types
 
 from lamella.core.arrow.nested_values import Place, is_list
-from lamella.core.filters.binding import Bound
+from lamella.core.filters.binding import BoundPredicate
 from lamella.core.filters.expr import ITEM, And, Branch, Filter, Not, Predicate, fold, path_in_item
 from lamella.core.filters.kinds import (
     AS_THEY_ARE,
-    COUNTED,
+    COUNTED_KINDS,
     NUMBERS,
     Kind,
     common_decimal,
@@ -115,7 +115,7 @@ def _boolean(value: bool, _type: pa.DataType) -> exp.Expr:
 
 
 def _date(days: int, _type: pa.DataType) -> exp.Expr:
-    if _written_out(days * 86_400):
+    if _has_plain_year(days * 86_400):
         return _cast((_EPOCH + dt.timedelta(days=days)).date().isoformat(), "DATE")
     return exp.func("make_date", _integer(days, _type))
 
@@ -123,7 +123,7 @@ def _date(days: int, _type: pa.DataType) -> exp.Expr:
 def _timestamp(count: int, type_: pa.DataType) -> exp.Expr:
     fine, zoned = type_.unit == "ns", type_.tz is not None
     seconds, ns = divmod(count * sql_unit_ns(type_), 10**9)
-    if not _written_out(seconds):
+    if not _has_plain_year(seconds):
         return exp.func("make_timestamptz" if zoned else "make_timestamp", _integer(count, type_))
     name = (
         ("TIMESTAMPTZ_NS" if zoned else "TIMESTAMP_NS") if fine else ("TIMESTAMPTZ" if zoned else "TIMESTAMP")
@@ -144,7 +144,7 @@ def _fraction(ns: int) -> str:
     return f".{ns:09d}".rstrip("0").rstrip(".") if ns else ""
 
 
-def _written_out(seconds: int) -> bool:
+def _has_plain_year(seconds: int) -> bool:
     return _YEARS_WRITTEN_OUT[0] <= seconds < _YEARS_WRITTEN_OUT[1]
 
 
@@ -168,11 +168,11 @@ _WRITERS: dict[Kind, Callable[[Any, pa.DataType], exp.Expr]] = {
 }
 
 
-Compared = type["exp.Binary"]
+ComparisonType = type["exp.Binary"]
 
 
 @cache
-def _mirrored() -> dict[Compared, Compared]:
+def _mirrored_comparisons() -> dict[ComparisonType, ComparisonType]:
     return {
         exp.EQ: exp.EQ,
         exp.LT: exp.GT,
@@ -194,25 +194,25 @@ class Side:
     type: pa.DataType
 
 
-def compare_columns(how: Compared, left: Side, right: Side) -> exp.Expr:
+def compare_columns(how: ComparisonType, left: Side, right: Side) -> exp.Expr:
     """Compare columns; null if either value is. The types must be comparable, or the other side all null."""
-    return exp.Paren(this=_compared(how, left, right))
+    return exp.Paren(this=_compare(how, left, right))
 
 
-def _compared(how: Compared, left: Side, right: Side) -> exp.Expr:
+def _compare(how: ComparisonType, left: Side, right: Side) -> exp.Expr:
     if types.is_null(right.type):
         return exp.false()
     kind = kind_of(left.type)
     if kind in NUMBERS:
         return _numbers(how, left, right)
-    if kind in COUNTED and not _alike(left.type, right.type):
+    if kind in COUNTED_KINDS and not _alike(left.type, right.type):
         return how(this=_nanoseconds(left), expression=_nanoseconds(right))
     return how(this=left.value, expression=right.value)
 
 
-def _numbers(how: Compared, left: Side, right: Side) -> exp.Expr:
+def _numbers(how: ComparisonType, left: Side, right: Side) -> exp.Expr:
     if types.is_floating(left.type) and not types.is_floating(right.type):
-        return _numbers(_mirrored()[how], right, left)
+        return _numbers(_mirrored_comparisons()[how], right, left)
     if not types.is_floating(right.type):
         return _exact_numbers(how, left, right)
     if types.is_integer(left.type) and left.type.bit_width == 64:
@@ -221,14 +221,14 @@ def _numbers(how: Compared, left: Side, right: Side) -> exp.Expr:
     return how(this=exp.cast(number, "double"), expression=exp.cast(right.value, "double"))
 
 
-def _exact_numbers(how: Compared, left: Side, right: Side) -> exp.Expr:
+def _exact_numbers(how: ComparisonType, left: Side, right: Side) -> exp.Expr:
     if not (types.is_decimal(left.type) or types.is_decimal(right.type)) or types.is_decimal256(left.type):
         return how(this=left.value, expression=right.value)
     kind = "DECIMAL({}, {})".format(*common_decimal(left.type, right.type))
     return how(this=_cast_side(left.value, kind), expression=_cast_side(right.value, kind))
 
 
-def _integer_and_float(how: Compared, left: Side, right: Side) -> exp.Expr:
+def _integer_and_float(how: ComparisonType, left: Side, right: Side) -> exp.Expr:
     """Compare after rounding the float to a whole number in the direction that does not change the result."""
     number = _cast_side(left.value, "HUGEINT")
     below, above = (_whole(right, function) for function in ("floor", "ceil"))
@@ -302,7 +302,7 @@ class SqlOperand(Operand["exp.Expr"]):
         """`depth` is the number of lists around the column."""
         self._expression, self._type = column, value_type(type_)
         self._kind = kind_of(type_)
-        self._ignore_case, self._trusted, self.depth = ignore_case, trusted, depth
+        self._ignore_case, self._is_trusted, self.depth = ignore_case, trusted, depth
 
     def compare(self, how: str, value: Any) -> exp.Expr:
         if isinstance(value, SqlOperand):
@@ -354,7 +354,7 @@ class SqlOperand(Operand["exp.Expr"]):
     def any_item(self, test: Callable[[SqlOperand], exp.Expr]) -> exp.Expr:
         name = exp.to_identifier(f"{ITEM}{self.depth}", quoted=True)
         item = SqlOperand(
-            exp.column(name), self._type.value_type, self._ignore_case, self._trusted, self.depth + 1
+            exp.column(name), self._type.value_type, self._ignore_case, self._is_trusted, self.depth + 1
         )
         met = exp.Lambda(this=test(item), expressions=[name.copy()])
         return exp.GT(
@@ -402,7 +402,7 @@ class SqlOperand(Operand["exp.Expr"]):
     @property
     def _side(self) -> Side:
         """The column for a comparison with another one: floats in a form that hides their statistics."""
-        if self._kind is not Kind.FLOAT or self._trusted:
+        if self._kind is not Kind.FLOAT or self._is_trusted:
             return Side(self._subject, self._type)
         nan = exp.If(this=self._is_nan, true=literal(math.nan, self._type))
         return Side(exp.Case(ifs=[nan], default=self._column), self._type)
@@ -434,7 +434,7 @@ class SqlOperand(Operand["exp.Expr"]):
         if math.isnan(number):
             return self._compare_nan(how)
         test = _comparisons()[how](this=self._column, expression=self._literal(number))
-        if self._trusted:
+        if self._is_trusted:
             return test
         if how in ("gt", "gte"):
             return exp.Case(ifs=[exp.If(this=self._is_nan, true=exp.true())], default=test)
@@ -455,11 +455,11 @@ class SqlOperand(Operand["exp.Expr"]):
         pair = self._in(plain)
         if len(plain) < len(numbers):
             return exp.Paren(this=exp.Or(this=self._is_nan, expression=pair))
-        return pair if self._trusted else self.both(pair, exp.Not(this=self._is_nan))
+        return pair if self._is_trusted else self.both(pair, exp.Not(this=self._is_nan))
 
     @property
     def _is_nan(self) -> exp.Expr:
-        if self._trusted:
+        if self._is_trusted:
             return exp.IsNan(this=self._column)
         unseen = exp.Nullif(this=self._column, expression=literal(math.inf, self._type))
         return exp.Is(this=exp.IsNan(this=unseen), expression=exp.true())
@@ -491,7 +491,7 @@ def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = F
             return _column(names[place.name])
         return field_in(_column(names[place.column]), place.whole, place.path)
 
-    return _compiled(bound, find, trusted_statistics)
+    return _compile(bound, find, trusted_statistics)
 
 
 def field_in(value: exp.Expr, type_: pa.DataType, path: Iterable[str]) -> exp.Expr:
@@ -508,9 +508,9 @@ def field_in(value: exp.Expr, type_: pa.DataType, path: Iterable[str]) -> exp.Ex
     return value
 
 
-def _compiled(bound: Filter, find: Find, trusted: bool, depth: int = 0) -> exp.Expr:
+def _compile(bound: Filter, find: Find, trusted: bool, depth: int = 0) -> exp.Expr:
     def leaf(predicate: Predicate) -> exp.Expr:
-        if not isinstance(predicate, Bound):
+        if not isinstance(predicate, BoundPredicate):
             raise TypeError(f"bind() the filter first: {predicate!r}")
 
         def operand(place: Place) -> SqlOperand:
@@ -533,13 +533,13 @@ def _column(identifier: str) -> exp.Expr:
 
 
 def _of_items(bound: Filter, trusted: bool) -> Callable[[SqlOperand], exp.Expr]:
-    def met(item: SqlOperand) -> exp.Expr:
+    def test_item(item: SqlOperand) -> exp.Expr:
         def find(place: Place) -> exp.Expr:
             return field_in(item.column, item.type, path_in_item(place, item.type))
 
-        return _compiled(bound, find, trusted, item.depth)
+        return _compile(bound, find, trusted, item.depth)
 
-    return met
+    return test_item
 
 
 def _branch(node: Branch, conditions: list[exp.Expr]) -> exp.Expr:
@@ -547,21 +547,21 @@ def _branch(node: Branch, conditions: list[exp.Expr]) -> exp.Expr:
         return complement(conditions[0])
     if not conditions:
         return exp.true() if isinstance(node, And) else exp.false()
-    return _balanced(conditions, exp.And) if isinstance(node, And) else _any(conditions)
+    return _balance(conditions, exp.And) if isinstance(node, And) else _disjunction(conditions)
 
 
-def _any(conditions: list[exp.Expr]) -> exp.Expr:
+def _disjunction(conditions: list[exp.Expr]) -> exp.Expr:
     """Join conditions with OR. DuckDB 2.0's rewriter takes quadratic time in the conditions under one OR,
     however nested, so many conditions are put into branches of a CASE, which it does not look across."""
     parts = [
-        _balanced(conditions[at : at + MOST_JOINED], exp.Or) for at in range(0, len(conditions), MOST_JOINED)
+        _balance(conditions[at : at + MOST_JOINED], exp.Or) for at in range(0, len(conditions), MOST_JOINED)
     ]
     if len(parts) == 1:
         return parts[0]
     return exp.Case(ifs=[exp.If(this=part, true=exp.true()) for part in parts], default=exp.false())
 
 
-def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr:
+def _balance(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr:
     """Join conditions in a balanced tree; in SQL it reads as a flat chain."""
     level = [_in_parentheses(condition, join) for condition in conditions]
     while len(level) > 1:

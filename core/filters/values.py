@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from lamella.core.errors import BadData, shown
-from lamella.core.filters.expr import thawed
+from lamella.core.filters.expr import thaw
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.temporal import (
     DAY_NS,
@@ -38,10 +38,10 @@ TOLD_AT_MOST = 80
 
 @dataclass(frozen=True)
 class Value:
-    """A value. `shown` is for people and JSON. `exact` is for comparing: text, bytes, bool, or an exact
+    """A value. `shown_value` is for people and JSON. `exact` is for comparing: text, bytes, bool, or an exact
     number in the column's own unit; NaN is a float."""
 
-    shown: Any
+    shown_value: Any
     exact: Any
 
 
@@ -116,7 +116,7 @@ def value_text(value: Any) -> str:
     """A value for a message: constants are spelled as in conditions, and long values are cut."""
     if value is None:
         return "null"
-    value = thawed(value)
+    value = thaw(value)
     whole = str(value).lower() if isinstance(value, bool) else shown(value)
     return whole if len(whole) <= TOLD_AT_MOST else whole[:TOLD_AT_MOST] + "…"
 
@@ -131,10 +131,10 @@ def _number(value: Any, type_: pa.DataType) -> Value:
     if types.is_integer(type_) and isinstance(value, float) and value.is_integer():
         return Value(value, int(value))
     scale = type_.scale if types.is_decimal(type_) else 0
-    return Value(value, _scaled(value, scale, types.is_floating(type_)))
+    return Value(value, _scale(value, scale, types.is_floating(type_)))
 
 
-def _scaled(value: int | float | Decimal | Fraction, scale: int, floating: bool) -> Any:
+def _scale(value: int | float | Decimal | Fraction, scale: int, floating: bool) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return math.inf if math.isnan(value) and not floating else value
     if isinstance(value, int) and scale >= 0:
@@ -162,14 +162,14 @@ def _number_from_text(text: str) -> int | float | Decimal:
 
 def _float(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
-    if isinstance(number.shown, Decimal) and math.isfinite(float(number.shown)):
-        return _number(float(number.shown), type_)
+    if isinstance(number.shown_value, Decimal) and math.isfinite(float(number.shown_value)):
+        return _number(float(number.shown_value), type_)
     return number
 
 
 def _integer(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
-    if isinstance(number.shown, float) and math.isnan(number.shown):
+    if isinstance(number.shown_value, float) and math.isnan(number.shown_value):
         numbers = "decimal" if types.is_decimal(type_) else "whole"
         raise ValueError(f"a column of {numbers} numbers cannot hold NaN")
     return number
@@ -250,7 +250,7 @@ def _moment(value: Any, type_: pa.DataType) -> Value:
 
 def _date(value: Any, type_: pa.DataType) -> Value:
     moment = _moment(value, type_)
-    display = moment.shown
+    display = moment.shown_value
     if isinstance(display, dt.datetime) and moment.exact * unit_ns(type_) % DAY_NS == 0:
         display = display.date()
     return Value(display, moment.exact)
@@ -318,11 +318,11 @@ _CONVERTERS: dict[Kind, Callable[[Any, pa.DataType], Value]] = {
 Exact = int | Fraction | float
 """An exact number; a float only if it is infinite."""
 
-Narrowed = tuple[str, int] | bool
+NarrowedTest = tuple[str, int] | bool
 """A comparison, or its answer for all values that are not null."""
 
 
-def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
+def narrow(how: str, value: Exact, low: int, high: int) -> NarrowedTest:
     """Reduce a comparison to a column's range. `how` is eq, lt, lte, gt or gte; the column has integers from
     `low` to `high`."""
     if isinstance(value, float):
@@ -339,7 +339,7 @@ def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
     return how, bound
 
 
-def narrow_each(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
+def narrow_values(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
     """The values that a column of integers from `low` to `high` can hold."""
     if set(map(type, values)) == {int} and low <= min(values) and max(values) <= high:
         return cast(Sequence[int], values)

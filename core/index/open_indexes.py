@@ -112,7 +112,7 @@ class OpenIndexes:
         self._one_at_a_time = threading.Lock()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Replace the lock, whose holder does not exist in the child."""
         self._one_at_a_time = threading.Lock()
 
@@ -131,7 +131,7 @@ class OpenIndexes:
         return OpenFulltext(self.place)
 
     @property
-    def any_sorted(self) -> bool:
+    def has_sorted_index(self) -> bool:
         return bool(self._sorted)
 
     def note_sorted(self, column: Column) -> None:

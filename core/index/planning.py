@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
-from lamella.core.filters.binding import Bound, bind_to
+from lamella.core.filters.binding import BoundPredicate, bind_to
 from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate, columns_read, fold
 from lamella.core.filters.to_arrow import mask
 from lamella.core.index.open_indexes import (
@@ -74,7 +74,7 @@ def are_met(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
 
 
-def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
+def candidates(snapshot: Snapshot, condition: BoundPredicate, held_by: FileIndexes) -> Candidates | None:
     """Find candidates with the index of the condition's column; None if there is none, or it does not
     help."""
     column, sought = indexed_column(snapshot, condition.column), IndexCondition(condition)
@@ -106,7 +106,7 @@ def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex
 
 
 def _overlay_candidates(
-    snapshot: Snapshot, condition: Bound, column: Column, sought: IndexCondition
+    snapshot: Snapshot, condition: BoundPredicate, column: Column, sought: IndexCondition
 ) -> OverlayCandidates | None:  # fmt: skip
     changed = changed_cells(snapshot, column)
     if changed is None:
@@ -125,7 +125,7 @@ def _overlay_candidates(
 
 def _positions(
     snapshot: Snapshot,
-    condition: Bound,
+    condition: BoundPredicate,
     column: Column,
     named: Sequence[Named],
     laid_over: OverlayCandidates | None,
@@ -152,7 +152,9 @@ def _in_file(start: int, index: Sorted, runs: Runs) -> np.ndarray:
     return positions
 
 
-def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column: Column) -> np.ndarray:
+def _in_memory(
+    loose: list[tuple[int, MemorySegment]], condition: BoundPredicate, column: Column
+) -> np.ndarray:
     """Examine all in-memory segments at once, since there may be many small ones."""
     values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
     places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
@@ -197,7 +199,7 @@ def in_sort_order(
 
 
 def first_rows(
-    snapshot: Snapshot, keys: Sequence[SortKey], count: int, condition: Bound | None = None
+    snapshot: Snapshot, keys: Sequence[SortKey], count: int, condition: BoundPredicate | None = None
 ) -> np.ndarray | None:
     """Positions of the first `count` live rows in the order of the keys, among those that meet a condition on
     the first key; None if no index helps."""
@@ -206,7 +208,7 @@ def first_rows(
         return None
     spans = _spans(snapshot, column, condition)
     changed = changed_cells(snapshot, column)
-    moved = union(snapshot.deleted, EMPTY if changed is None else changed[0])
+    moved = union(snapshot.deleted_positions, EMPTY if changed is None else changed[0])
     loose = [np.arange(start, start + s.num_rows) for start, s in index_placement(snapshot).loose]
     if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
         return None
@@ -218,14 +220,14 @@ def first_rows(
         if sum(map(len, rows)) > most_served(snapshot):
             return None
     candidates = union(np.sort(np.concatenate([EMPTY, *rows])), moved, *loose)
-    positions = without(candidates, snapshot.deleted)
+    positions = without(candidates, snapshot.deleted_positions)
     if condition is not None and len(positions):
         positions = positions[are_met(snapshot, positions, condition)]
     return in_sort_order(snapshot, positions, keys, columns)[:count]
 
 
 def _spans(
-    snapshot: Snapshot, column: Column, condition: Bound | None
+    snapshot: Snapshot, column: Column, condition: BoundPredicate | None
 ) -> list[tuple[int, Sorted, Span]] | None:
     """The start and index of each file, and the values that meet the condition; None if they are not a single
     range."""
@@ -283,7 +285,7 @@ def find_by_index(
 
     If `first` is given, at least that many rows are needed.
     """
-    if snapshot.indexes is None or not snapshot.indexes.any_sorted:
+    if snapshot.indexes is None or not snapshot.indexes.has_sorted_index:
         return None
     early = _first_in_order(snapshot, where, keys, first)
     if early is not None or where is None:
@@ -292,7 +294,7 @@ def find_by_index(
     candidates = None if columns is None else _candidates(snapshot, where)
     if columns is None or candidates is None or candidates.rows > most_served(snapshot):
         return None
-    positions = without(candidates.positions(), snapshot.deleted)
+    positions = without(candidates.positions(), snapshot.deleted_positions)
     looked_at = positions if candidates.rest else EMPTY
     if candidates.rest and len(positions):
         positions = positions[are_met(snapshot, positions, And(candidates.rest))]
@@ -312,7 +314,7 @@ def _first_in_order(
     if column is None or first is None:
         return None
     bound = None if where is None else bind_to(where, snapshot.types, snapshot.name)
-    if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
+    if bound is not None and not (isinstance(bound, BoundPredicate) and bound.column == column.name):
         return None
     rows = first_rows(snapshot, keys, first, bound)
     if rows is None:
@@ -331,7 +333,7 @@ def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
         return by_file[column.key]
 
     def leaf(condition: Predicate) -> Candidates | None:
-        return candidates(snapshot, condition, held_by) if isinstance(condition, Bound) else None
+        return candidates(snapshot, condition, held_by) if isinstance(condition, BoundPredicate) else None
 
     def branch(node: Branch, parts: list[Candidates | None]) -> Candidates | None:
         if isinstance(node, And):

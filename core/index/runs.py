@@ -14,12 +14,19 @@ from pyarrow import types
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.sorted_ids import distinct
-from lamella.core.filters.binding import Bound
+from lamella.core.filters.binding import BoundPredicate
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.to_arrow import ordered_bytes
-from lamella.core.filters.values import Narrowed, float_width, narrow, narrow_each, narrow_float, value_range
+from lamella.core.filters.values import (
+    NarrowedTest,
+    float_width,
+    narrow,
+    narrow_float,
+    narrow_values,
+    value_range,
+)
 from lamella.core.index.sorted_index import Sorted, Span, Value, Values, is_bytes, is_long_decimal
 
 FEW_LISTED = 16
@@ -47,7 +54,7 @@ class Runs:
 class IndexCondition:
     """A condition to evaluate on the indexes of several files."""
 
-    def __init__(self, predicate: Bound) -> None:
+    def __init__(self, predicate: BoundPredicate) -> None:
         self._predicate, self._own = predicate, OwnValues(predicate.type)
 
     def runs(self, opened: OpenIndex) -> Runs:
@@ -124,12 +131,12 @@ class OwnValues:
 
     def _representable(self, values: Sequence[Any]) -> Sequence[Value]:
         if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):
-            return narrow_each(values, *self._type.counts)
+            return narrow_values(values, *self._type.counts)
         narrowed = (self.compared("eq", value) for value in values)
         return [pair[1] for pair in narrowed if not isinstance(pair, bool)]
 
 
-def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
+def _long(narrowed: NarrowedTest) -> tuple[str, Value] | bool:
     return narrowed if isinstance(narrowed, bool) else (narrowed[0], ordered_bytes(narrowed[1]))
 
 

@@ -21,12 +21,12 @@ from lamella.core.arrow.arrays import from_numpy, in_one, to_numpy
 from lamella.core.arrow.sorted_ids import comparable, stable_order
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import BadData, FileProblem
-from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
-from lamella.core.filters.to_arrow import ordered
+from lamella.core.filters.kinds import COMPARABLE, COUNTED_KINDS, Kind, kind_of, value_type
+from lamella.core.filters.to_arrow import sort_keys
 from lamella.core.index.definition import DRAFT, Index, IndexFolder, Options
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 SHORT_DIGITS = 18
@@ -51,7 +51,7 @@ def as_bytes(values: pa.Array) -> pa.Array:
     """A column for which `is_bytes` is true, as large binary."""
     plain = _storage(values)
     if types.is_decimal(plain.type):
-        plain = ordered(plain.cast(pa.decimal256(plain.type.precision, plain.type.scale)))
+        plain = sort_keys(plain.cast(pa.decimal256(plain.type.precision, plain.type.scale)))
     if kind_of(plain.type) is Kind.TEXT:
         plain = plain.cast(pa.large_string())
     return plain.cast(pa.large_binary())
@@ -72,7 +72,7 @@ def as_numbers(values: pa.Array) -> np.ndarray:
         wide = plain.cast(pa.decimal128(plain.type.precision, plain.type.scale))
         halves = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide)))
         return halves[2 * wide.offset :: 2]
-    if kind in COUNTED:
+    if kind in COUNTED_KINDS:
         return to_numpy(plain.view(pa.int32() if plain.type.bit_width == 32 else pa.int64()))
     return to_numpy(plain)
 
@@ -293,7 +293,7 @@ def sorted_path(place: IndexFolder, segment: FileSegment, column: Column) -> Pat
 def build_sorted(segment: FileSegment, column: Column, job: Job) -> Sorted:
     """Build the index from the data file, without caching anything."""
     job.check()
-    groups = range(unchanged(segment).metadata.num_row_groups)
+    groups = range(unchanged_footer(segment).metadata.num_row_groups)
     return Sorted.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.condition import condition_of
-from lamella.core.query.expressions import Named, expression_of
+from lamella.core.query.expressions import ColumnReference, expression_of
 from lamella.core.query.steps import Aggregate
 
 
@@ -103,7 +103,7 @@ def distinct_list(value: Any, where: Any = None) -> Aggregate:
 
 
 def _aggregate(function: str, value: Any, where: Any, parameter: float | None = None) -> Aggregate:
-    expression = Named(value) if isinstance(value, str) else expression_of(value)
+    expression = ColumnReference(value) if isinstance(value, str) else expression_of(value)
     return Aggregate(function, expression, _condition(where), parameter)
 
 

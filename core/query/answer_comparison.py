@@ -35,14 +35,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`problem` is why the answers cannot be compared row by row; `more` means that there are further
+    """`problem` is why the answers cannot be compared row by row; `has_more` means that there are further
     differences."""
 
     rows_here: int
     rows_there: int
     differences: tuple[Difference, ...]
     problem: str = ""
-    more: bool = False
+    has_more: bool = False
 
     @property
     def is_same(self) -> bool:
@@ -58,17 +58,17 @@ def compare_answers(own: pa.Table, engine: pa.Table, in_order: bool) -> Comparis
         return Comparison(*counts, (), f"The columns differ: {', '.join(columns) or 'in their order'}")
     rows = [list(zip(*map(python_values, table.columns), strict=True)) for table in (own, engine)]
     if not in_order:
-        rows = _paired(*rows)
+        rows = _pair_rows(*rows)
     differences = list(islice(_differences(rows[0], rows[1], own.schema.names), MOST_DIFFERENCES + 1))
     return Comparison(
-        *counts, tuple(differences[:MOST_DIFFERENCES]), more=len(differences) > MOST_DIFFERENCES
+        *counts, tuple(differences[:MOST_DIFFERENCES]), has_more=len(differences) > MOST_DIFFERENCES
     )
 
 
 Row = tuple[Any, ...]
 
 
-def _paired(own: Sequence[Row], engine: Sequence[Row]) -> list[list[Row]]:
+def _pair_rows(own: Sequence[Row], engine: Sequence[Row]) -> list[list[Row]]:
     """The rows that are not in both answers, each side sorted, so that rows that nearly agree are paired."""
     ours, theirs = Counter(map(_plain, own)), Counter(map(_plain, engine))
     unpaired = []
@@ -85,16 +85,16 @@ def _paired(own: Sequence[Row], engine: Sequence[Row]) -> list[list[Row]]:
 
 
 def _plain(row: Row) -> str:
-    return repr(tuple(_rounded(value) for value in row))
+    return repr(tuple(_round(value) for value in row))
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
     if isinstance(value, list):
-        return [_rounded(inner) for inner in value]
+        return [_round(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: _rounded(inner) for name, inner in value.items()}
+        return {name: _round(inner) for name, inner in value.items()}
     return value.normalize() if isinstance(value, Decimal) and value.is_finite() else value
 
 
@@ -107,7 +107,7 @@ def _differences(own: Sequence[Row], engine: Sequence[Row], names: Sequence[str]
             yield Difference(number + 1, "", *whole)
             continue
         for name, own_value, engine_value in zip(names, ours, theirs, strict=True):
-            if _rounded(own_value) != _rounded(engine_value):
+            if _round(own_value) != _round(engine_value):
                 yield Difference(number + 1, name, own_value, engine_value)
 
 

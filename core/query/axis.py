@@ -71,20 +71,26 @@ def axis_of(kind: pa.DataType, value: exp.Expr) -> Axis | None:
     if family is Kind.FLOAT or is_.is_decimal32(plain) or is_.is_decimal64(plain) or is_.is_decimal128(plain):
         return Axis(cast(value, "DOUBLE"), "DOUBLE", list)
     if is_.is_duration(plain):
-        return Axis(cast(value, WHOLE), WHOLE, _stored_as(plain, np.int64))
+        return Axis(cast(value, WHOLE), WHOLE, _place_converter(plain, np.int64))
     if family is Kind.DATE:
         days = func("date_diff", text("day"), cast(text("1970-01-01"), "DATE"), cast(value, "DATE"))
-        return Axis(cast(days, WHOLE), WHOLE, _stored_as(pa.date32(), np.int32))
+        return Axis(cast(days, WHOLE), WHOLE, _place_converter(pa.date32(), np.int32))
     if family is Kind.TIMESTAMP:
         return Axis(
-            cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.timestamp("us", plain.tz), np.int64)
+            cast(microseconds(value, plain), WHOLE),
+            WHOLE,
+            _place_converter(pa.timestamp("us", plain.tz), np.int64),
         )
     if family is Kind.TIME:
-        return Axis(cast(microseconds(value, plain), WHOLE), WHOLE, _stored_as(pa.time64("us"), np.int64))
+        return Axis(
+            cast(microseconds(value, plain), WHOLE), WHOLE, _place_converter(pa.time64("us"), np.int64)
+        )
     return None
 
 
-def _stored_as(kind: pa.DataType, width: type[np.integer[Any]]) -> Callable[[Sequence[Number]], list[Any]]:
+def _place_converter(
+    kind: pa.DataType, width: type[np.integer[Any]]
+) -> Callable[[Sequence[Number]], list[Any]]:
     return lambda places: python_values(from_numpy(np.array(places, width), kind))
 
 

@@ -14,13 +14,13 @@ from pyarrow import types as is_
 
 from lamella.core.errors import BadQuery
 from lamella.core.filters.expr import Predicate
-from lamella.core.filters.kinds import COUNTED, ORDERED, Kind, kind_of, value_type
+from lamella.core.filters.kinds import COUNTED_KINDS, ORDERED_KINDS, Kind, kind_of, value_type
 from lamella.core.filters.temporal import unit_ns
 from lamella.core.filters.to_sql import in_sql_units, literal, sql_range, sql_unit_ns
 from lamella.core.filters.values import convert, float_width, nearest_float, value_range
 from lamella.core.libraries import exp
 from lamella.core.query.duckdb_types import sql_type
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.fields import (
     Field,
     Fields,
@@ -58,7 +58,7 @@ class Edges:
     def edge(self, place: int) -> exp.Expr:
         return _edge_literal(self.exact[place], self.type)
 
-    def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
+    def beyond_bound(self, place: int, field: Field, fields: Fields) -> exp.Expr:
         """SQL for whether a value lies beyond a bound; the last range includes its `high`."""
         last = place == len(self) - 1
         if self.limits is not None:
@@ -86,13 +86,13 @@ def equal_edges(low: pa.Scalar, high: pa.Scalar, parts: int) -> Edges:
     if is_.is_floating(kind):
         return Edges(kind, _floats(low.as_py(), high.as_py(), parts, kind))
     first, last = _count(low, kind), _count(high, kind)
-    step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in COUNTED else 1
+    step = max(1, unit_ns(kind) // sql_unit_ns(kind)) if kind_of(kind) in COUNTED_KINDS else 1
     width = max(1, -(-(last - first) // (step * parts))) * step
     return Edges(kind, [*range(first, last, width), last] if first < last else [first, last])
 
 
 def _count(value: pa.Scalar, kind: pa.DataType) -> int:
-    if kind_of(kind) in COUNTED:
+    if kind_of(kind) in COUNTED_KINDS:
         return int(in_sql_units(value.value, kind))
     return int(convert(value.as_py(), kind).exact)
 
@@ -113,7 +113,7 @@ def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
         return kind
     if kind_of(kind) is Kind.FLOAT:
         return kind if all(_near(edge, kind) for edge in exact) else pa.float64()
-    if kind_of(kind) in COUNTED:
+    if kind_of(kind) in COUNTED_KINDS:
         return _moments(exact, kind)
     wider = pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
     return next((type_ for type_ in (kind, wider) if _whole(exact, *value_range(type_))), pa.float64())
@@ -136,10 +136,10 @@ def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
 
 
 def _whole(counts: Sequence[Exact], least: int, most: int) -> bool:
-    return all(isinstance(edge, int) and least <= edge <= most for edge in map(_reduced, counts))
+    return all(isinstance(edge, int) and least <= edge <= most for edge in map(_reduce, counts))
 
 
-def _reduced(count: Exact) -> Exact:
+def _reduce(count: Exact) -> Exact:
     return int(count) if isinstance(count, Fraction) and count.denominator == 1 else count
 
 
@@ -147,7 +147,7 @@ def _in(exact: Exact, kind: pa.DataType, type_: pa.DataType) -> Exact:
     if is_.is_floating(type_):
         scale = kind.scale if is_.is_decimal(kind) else 0
         return nearest_float(exact / Fraction(10) ** scale if scale else exact, float_width(type_))
-    return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED else _reduced(exact)
+    return _reduce(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED_KINDS else _reduce(exact)
 
 
 def _edge_literal(exact: Exact, kind: pa.DataType) -> exp.Expr:
@@ -177,7 +177,7 @@ def bucket_edges(compiler: Compiling, step: Buckets, rows: Node) -> tuple[Node, 
     rows, (field,) = compiler.reachable([step.column], rows)
     values = ProjectNode(rows, _with_field(rows.fields, field))
     kind = value_type(field.type)
-    if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
+    if kind_of(kind) not in ORDERED_KINDS or is_.is_decimal256(kind):
         raise BadQuery(
             f"{rows.fields.place}: '{step.column}' cannot be divided into ranges", f"It is {field.type}"
         )
@@ -187,7 +187,7 @@ def bucket_edges(compiler: Compiling, step: Buckets, rows: Node) -> tuple[Node, 
 
 
 def _with_field(fields: Fields, field: Field) -> Fields:
-    return fields if field in fields.all else Fields(fields.place, (*fields.all, field))
+    return fields if field in fields.columns else Fields(fields.place, (*fields.columns, field))
 
 
 def _checked_edges(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Edges:
@@ -212,7 +212,7 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
         no_end = Predicate(name, "nin", (-math.inf, math.inf))
         met, used = condition(finite & no_end, rows.fields)
         rows = FilterNode(rows, [met], used)
-    ends = tuple((end, Aggregate(end, Named(name))) for end in ("min", "max"))
+    ends = tuple((end, Aggregate(end, ColumnReference(name))) for end in ("min", "max"))
     ends_table = compiler.read(compiler.group_node(rows, [], ends))
     return equal_edges(ends_table.column(0)[0], ends_table.column(1)[0], parts)
 
@@ -221,18 +221,20 @@ def place_of_value(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr,
     """SQL for the number of a value's range: -1 below all ranges, one more than the last above all, null for
     null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
-    place = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
+    place = case(nothing, exp.Null(), _count_bounds(0, len(ends), field, ends, fields))
     return cast(place, "BIGINT"), Identifiers([field.identifier])
 
 
-def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:
+def _count_bounds(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:
     """SQL for the number of bounds that a value has passed, minus one, by binary search. The value has passed
     between `least` and `most` bounds."""
     if least == most:
         return number(least - 1)
     middle = (least + most) // 2
-    upper = _passed(middle + 1, most, field, ends, fields)
-    return case(ends.passed(middle, field, fields), upper, _passed(least, middle, field, ends, fields))
+    upper = _count_bounds(middle + 1, most, field, ends, fields)
+    return case(
+        ends.beyond_bound(middle, field, fields), upper, _count_bounds(least, middle, field, ends, fields)
+    )
 
 
 def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
@@ -245,7 +247,7 @@ def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> No
             end_of_range(ends, place.identifier, name),
             Identifiers([place.identifier]),
         )
-    named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.all[1:]))
+    named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.columns[1:]))
     return ComputeNode(rows, named, ends_by_name)
 
 

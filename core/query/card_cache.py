@@ -99,17 +99,17 @@ def _sweep(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-class NotSaved(Exception):
+class InexactValue(Exception):
     """A value that JSON would not restore exactly."""
 
 
 def saved_value(value: Any) -> Any:
-    """Convert a value to JSON, for `value_from_json`. Raises NotSaved."""
+    """Convert a value to JSON, for `value_from_json`. Raises InexactValue."""
     try:
         written = value_json(value)
         back = value_from_json(json.loads(json.dumps(written)))
     except (BadFilter, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise NotSaved(repr(value)) from error
+        raise InexactValue(repr(value)) from error
     if type(back) is not type(value) or repr(back) != repr(value):
-        raise NotSaved(repr(value))
+        raise InexactValue(repr(value))
     return written

@@ -76,7 +76,7 @@ class Figures:
         return _BYTES_OF_FIGURES + texts + _BYTES_OF_COUNT * len(self.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Raises `card_cache.NotSaved` for values that JSON would not restore exactly."""
+        """Raises `card_cache.InexactValue` for values that JSON would not restore exactly."""
         plain = {name: getattr(self, name) for name in _COUNTS}
         return plain | {
             "min": saved_value(self.min),
@@ -109,15 +109,15 @@ class Figures:
 class Bars:
     """A histogram. Bar i has the values from `edges[i - 1]` up to, but not including, `edges[i]`; the first
     bar has no lower edge, and the last no upper one. The last bar may be narrower than the others, whose
-    width is 1. `met` is None without a filter."""
+    width is 1. `matching_counts` is None without a filter."""
 
     edges: tuple[Any, ...]
-    all: tuple[int, ...]
-    met: tuple[int, ...] | None
+    counts: tuple[int, ...]
+    matching_counts: tuple[int, ...] | None
     last_width: float = 1.0
 
     def __len__(self) -> int:
-        return len(self.all)
+        return len(self.counts)
 
     @property
     def can_filter(self) -> bool:
@@ -130,36 +130,36 @@ class TopValue:
     """A frequent value, the number of all rows that have it, and of those that meet the filter."""
 
     value: Any
-    all: int
-    met: int | None
+    total: int
+    matching_count: int | None
 
     @property
     def count(self) -> int:
-        return self.all if self.met is None else self.met
+        return self.total if self.matching_count is None else self.matching_count
 
 
 @dataclass(frozen=True)
 class ColumnCard:
-    """`met` are the figures of the rows that meet the filter; None without a filter. `sampled` means that
-    only some of the rows were read. Numbers and times have bins, all other types their most frequent
-    values."""
+    """`matching_figures` are the figures of the rows that meet the filter; None without a filter.
+    `is_sample` means that only some of the rows were read. Numbers and times have bins, all other types
+    their most frequent values."""
 
     column: str
     type: pa.DataType
-    all: Figures
-    met: Figures | None
+    figures: Figures
+    matching_figures: Figures | None
     top: tuple[TopValue, ...]
     scale: Scale | None
-    sampled: bool = False
+    is_sample: bool = False
 
     @property
     def nbytes(self) -> int:
-        return self.all.nbytes + (0 if self.met is None else self.met.nbytes)
+        return self.figures.nbytes + (0 if self.matching_figures is None else self.matching_figures.nbytes)
 
     @property
-    def shown(self) -> Figures:
+    def shown_figures(self) -> Figures:
         """The figures of the rows that are shown."""
-        return self.all if self.met is None else self.met
+        return self.figures if self.matching_figures is None else self.matching_figures
 
     @property
     def is_comparable(self) -> bool:
@@ -170,7 +170,7 @@ class ColumnCard:
     def has_tail(self) -> bool:
         """Whether the last bar includes values far above the others."""
         ends = self._axis_range
-        return ends is not None and max(self.all.bins) > ends[1]
+        return ends is not None and max(self.figures.bins) > ends[1]
 
     def bars(self, most: int) -> Bars:
         """At most `most` bars of equal width, and at most half as many as there are values. The axis reaches
@@ -180,17 +180,25 @@ class ColumnCard:
         if self.scale is None or ends is None:
             return Bars((), (), None)
         first, last = ends
-        values = sum(self.all.bins.values())
+        values = sum(self.figures.bins.values())
         count = max(1, min(most, values // 2))
         together = -(-(last - first + 1) // count)
         starts = list(range(first, last + 1, together))
-        met = None if self.met is None else _bar_counts(self.met.bins, starts, together)
+        met = (
+            None
+            if self.matching_figures is None
+            else _bar_counts(self.matching_figures.bins, starts, together)
+        )
         width = 1.0 if self.has_tail else (last + 1 - starts[-1]) / together
-        return Bars(self._values(starts[1:]), _bar_counts(self.all.bins, starts, together), met, width)
+        return Bars(self._values(starts[1:]), _bar_counts(self.figures.bins, starts, together), met, width)
 
     @cached_property
     def _axis_range(self) -> tuple[int, int] | None:
-        sets = [figures for figures in (self.all, self.met) if figures is not None and figures.bins]
+        sets = [
+            figures
+            for figures in (self.figures, self.matching_figures)
+            if figures is not None and figures.bins
+        ]
         lows = [low for figures in sets if (low := figures.percentile(0.01)) is not None]
         highs = [high for figures in sets if (high := figures.percentile(0.99)) is not None]
         if not lows or not highs:
@@ -283,8 +291,8 @@ def _save(snapshot: Snapshot, exact: ColumnCard) -> None:
         return
     scale = exact.scale
     plain = None if scale is None else [scale.first, scale.of, scale.per, scale.whole]
-    with suppress(card_cache.NotSaved):
-        card_cache.save(snapshot, exact.column, {"all": exact.all.to_json(), "scale": plain})
+    with suppress(card_cache.InexactValue):
+        card_cache.save(snapshot, exact.column, {"all": exact.figures.to_json(), "scale": plain})
 
 
 def cached_card(
@@ -366,8 +374,8 @@ class _CardQuery:
             if whole is None:
                 top = tuple(TopValue(value, count, None) for value, count in figures.top)
                 return ColumnCard(self._name, self._type, figures, None, top, scale, sampled)
-            top = top_values(figures, whole.all, lambda values: self._count_of(connection, values, None))
-            return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
+            top = top_values(figures, whole.figures, lambda values: self._count_of(connection, values, None))
+            return ColumnCard(self._name, self._type, whole.figures, figures, top, scale, sampled)
 
     def _num_rows(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Count the rows. Nulls are what remains after counting values: grouping by null takes DuckDB 2.0

@@ -103,7 +103,7 @@ class ColumnFigures:
         """`min` and `max` of values that conditions can name, without NaN."""
         if self.kind not in COMPARABLE:
             return {}
-        return {end: (_filtered(f"{end}(v)", self.is_ordered), self.plain) for end in ("min", "max")}
+        return {end: (_with_filter(f"{end}(v)", self.is_ordered), self.plain) for end in ("min", "max")}
 
     @property
     def short_extremes(self) -> Measures:
@@ -121,7 +121,7 @@ class ColumnFigures:
             return {}
         places = {}
         for name, end in (("low", "min"), ("high", "max")):
-            value = sqlglot.parse_one(_filtered(f"{end}(v)", self.is_finite), dialect="duckdb")
+            value = sqlglot.parse_one(_with_filter(f"{end}(v)", self.is_finite), dialect="duckdb")
             axis = axis_of(self.type, value)
             assert axis is not None
             places[name] = (axis.value.sql("duckdb"), axis.storage_type)
@@ -132,7 +132,7 @@ class ColumnFigures:
         """The mean of numbers and durations, without NaN."""
         if self.axis is None:
             return {}
-        mean = _filtered(f"avg(CAST({self.place} AS DOUBLE))", self.is_ordered)
+        mean = _with_filter(f"avg(CAST({self.place} AS DOUBLE))", self.is_ordered)
         if is_.is_duration(self.plain):
             return {"mean": (f"CAST({mean} AS BIGINT)", self.plain)}
         return {"mean": (mean, pa.float64())} if self.kind in NUMBERS else {}
@@ -166,18 +166,18 @@ class ColumnFigures:
             spread["distinct"] = ("count(DISTINCT v)", pa.int64())
         if self.axis is None or not edges:
             return spread
-        counts = _filtered(self.axis.histogram(edges).sql("duckdb"), self.is_finite)
+        counts = _with_filter(self.axis.histogram(edges).sql("duckdb"), self.is_finite)
         spread["counts"] = (f"map_values({counts})", pa.list_(pa.int64()))
         if is_approximate(present) and not has_sample_key:
             return {**spread, **self.places(QUANTILES)}
         one_in = -(-present // EXACT_ROWS)
         is_chosen = f"hash({SAMPLE_KEY}) % {one_in} = 0" if one_in > 1 else ""
-        quantiles = _filtered(f"quantile_disc(v, {list(QUANTILES)})", self.is_finite, is_chosen)
+        quantiles = _with_filter(f"quantile_disc(v, {list(QUANTILES)})", self.is_finite, is_chosen)
         return {**spread, "quantiles": (quantiles, pa.list_(self.plain))}
 
     def places(self, parts: Sequence[float]) -> Measures:
         """`places`: the approximate positions of quantiles on the axis."""
-        places = _filtered(f"approx_quantile({self.place}, {list(parts)})", self.is_finite)
+        places = _with_filter(f"approx_quantile({self.place}, {list(parts)})", self.is_finite)
         return {"places": (places, pa.list_(pa.float64()))}
 
     def has_frequent_values(self, present: int, distinct: int) -> bool:
@@ -204,7 +204,7 @@ def types_of(measures: Measures) -> dict[str, pa.DataType]:
     return {name: kind for name, (_, kind) in measures.items()}
 
 
-def _filtered(aggregate: str, *conditions: str) -> str:
+def _with_filter(aggregate: str, *conditions: str) -> str:
     met = " AND ".join(filter(None, conditions))
     return f"{aggregate} FILTER (WHERE {met})" if met else aggregate
 

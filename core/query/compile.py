@@ -20,7 +20,7 @@ from lamella.core.query import execute as answers
 from lamella.core.query.buckets import bucket_node
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.engine import not_too_deep
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.fields import (
     Field,
     Fields,
@@ -108,10 +108,10 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     if step.how in ("semi", "anti"):
         return JoinNode(left, right, left.fields, equal, step.how)
     both = {field.name: (field, partner) for field, partner in pairs if field.name == partner.name}
-    right_fields = [field for field in right.fields.all if field.name not in both]
+    right_fields = [field for field in right.fields.columns if field.name not in both]
     renamed = [_with_suffix(field, left.fields, step.suffix) for field in right_fields]
     refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
-    fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
+    fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.columns, *renamed))
     if step.how in ("right", "full"):
         left = _with_mark(compiler, left)
     rows: Node = JoinNode(left, right, fields, equal, step.how)
@@ -136,7 +136,7 @@ def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]])
         field = Field(own.name, own.type if kind.equals(sides[0].type) else kind, compiler.new(), own.note)
         value = func("coalesce", *(cast_exactly(side, kind) for side in sides))
         values = {field.identifier: (value, Identifiers([own.identifier, partner.identifier]))}
-        rows = ComputeNode(rows, rows.fields.replaced(field), values)
+        rows = ComputeNode(rows, rows.fields.with_field(field), values)
     return rows
 
 
@@ -160,15 +160,15 @@ def _comparable(side: Value, partner: Value, kind: pa.DataType) -> exp.Expr:
     """Convert a key to the type in which both sides are compared. Values that the other side cannot have
     become null, which equals nothing."""
     if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(partner.type)):
-        return _unless_changed(side, "HUGEINT")
+        return _null_if_changed(side, "HUGEINT")
     if may_round(side.type, kind):
-        return _unless_changed(side, "DOUBLE")
+        return _null_if_changed(side, "DOUBLE")
     if is_.is_timestamp(kind) and kind.unit == "ns" and side.type.unit != "ns":
         return try_cast(side.sql, sql_type(kind) or "")
     return cast_exactly(side, kind)
 
 
-def _unless_changed(side: Value, name: str) -> exp.Expr:
+def _null_if_changed(side: Value, name: str) -> exp.Expr:
     value = try_cast(side.sql, name)
     return case(exp.Not(this=paren(is_changed_by_cast(side, value))), value)
 
@@ -191,7 +191,7 @@ def unpivot_node(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
             listing,
             "Cast them to one type first with compute()" if columns else "Name some",
         )
-    fields = [field for field in rows.fields.all if field.name not in step.columns]
+    fields = [field for field in rows.fields.columns if field.name not in step.columns]
     refuse_twice([*(field.name for field in fields), step.name, step.value], place)
     name = Field(step.name, pa.string(), compiler.new())
     value = Field(step.value, common[1], compiler.new())
@@ -221,7 +221,7 @@ def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
         item.identifier: (items, inputs),
         rank: (func("range", func("coalesce", func("len", items), number(0))), inputs),
     }
-    fields = rows.fields.replaced(item)
+    fields = rows.fields.with_field(item)
     return UnnestNode(rows, fields, values, rank)
 
 
@@ -242,7 +242,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     by = [Field(f"key {place}", key.type, key.identifier) for place, key in enumerate([*keys, across])]
     cells_by_name = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
     groups: Node = compiler.group_node(rows, by, tuple(cells_by_name))
-    cells = groups.fields.all[len(by) :]
+    cells = groups.fields.columns[len(by) :]
     if step.values is None:
         values = column_values(compiler, rows, across)
         names, places, place = value_names(values), list(range(1, len(values) + 1)), _rank(across)
@@ -436,16 +436,16 @@ class Compiler:
                 raise BadQuery(
                     f"{fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
-            if not expression.used.isdisjoint(values):
+            if not expression.used_names.isdisjoint(values):
                 rows, values = ComputeNode(rows, fields, values), {}
             field = Field(name, expression.value.type, self.new())
-            values[field.identifier] = (expression.value.sql, expression.used)
-            fields = fields.replaced(field)
+            values[field.identifier] = (expression.value.sql, expression.used_names)
+            fields = fields.with_field(field)
         return ComputeNode(rows, fields, values)
 
     def _select(self, step: Select, rows: Node) -> Node:
         refuse_twice(step.columns, rows.fields.place)
-        inside = {name: self._reached(name, rows) for name in step.columns if name not in rows.fields}
+        inside = {name: self._field_at(name, rows) for name in step.columns if name not in rows.fields}
         values = {field.identifier: value for field, value in inside.values()}
         fields = tuple(inside[n][0] if n in inside else rows.fields[n] for n in step.columns)
         below = ComputeNode(rows, rows.fields, values) if values else rows
@@ -520,15 +520,15 @@ class Compiler:
             if name in rows.fields:
                 reached.append(rows.fields[name])
                 continue
-            field, value = self._reached(name, rows)
+            field, value = self._field_at(name, rows)
             inner_values[field.identifier] = value
             reached.append(field)
         return ComputeNode(rows, rows.fields, inner_values) if inner_values else rows, reached
 
-    def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
-        value = type_expression(Named(path), rows.fields)
+    def _field_at(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
+        value = type_expression(ColumnReference(path), rows.fields)
         note = rows.fields.at_path(path)[0].note
-        return Field(path, value.value.type, self.new(), note), (value.value.sql, value.used)
+        return Field(path, value.value.type, self.new(), note), (value.value.sql, value.used_names)
 
     def new(self) -> str:
         """A unique identifier."""

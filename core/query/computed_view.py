@@ -29,8 +29,8 @@ class ComputedView:
     def __init__(self, view: View, steps: Sequence[Compute], schema: pa.Schema) -> None:
         self._view, self.steps = view, tuple(steps)
         self.schema = schema
-        self._own = frozenset(view.snapshot.types)
-        self.computed = frozenset(name for step in steps for name, _ in step.values)
+        self._own_names = frozenset(view.snapshot.types)
+        self.computed_names = frozenset(name for step in steps for name, _ in step.values)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -58,27 +58,27 @@ class ComputedView:
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         names = list(self.schema.names) if columns is None else columns
-        if not self.computed & set(names):
+        if not self.computed_names & set(names):
             return self._view.page(offset, count, names)
         needed = dict.fromkeys([*names, *_columns_of(self.steps)])
-        rows = self._view.page(offset, count, [name for name in needed if name in self._own])
+        rows = self._view.page(offset, count, [name for name in needed if name in self._own_names])
         query = query_of(SnapshotSource(snapshot_of_rows(rows, self.snapshot.name)))
         return query.with_steps((*self.steps, Select(tuple(names)))).read(Job())
 
     def can_profile(self, name: str) -> bool:
         """Whether figures of a column may be requested: those of a computed column need every row."""
-        return name not in self.computed or self.snapshot.num_rows <= MOST_COMPUTED
+        return name not in self.computed_names or self.snapshot.num_rows <= MOST_COMPUTED
 
     def rows_of(self, name: str, job: Job) -> tuple[Snapshot, Filter | None]:
         """All rows of a column, and the filter on them, for a card or a profile. For a computed column of
         more than `MOST_COMPUTED` rows this takes long. Blocks."""
         where = self.query.where
-        if name not in self.computed:
+        if name not in self.computed_names:
             return self.snapshot, where
         condition_columns = {} if where is None else dict.fromkeys(_columns_read(Where(where)))
-        needed = dict.fromkeys([name, *(column for column in condition_columns if column in self._own)])
+        needed = dict.fromkeys([name, *(column for column in condition_columns if column in self._own_names)])
         steps: tuple[Step, ...] = (*self.steps, Select(tuple(needed)))
-        if where is not None and self.computed & set(condition_columns):
+        if where is not None and self.computed_names & set(condition_columns):
             steps, where = (Where(where), *self.steps, Select((name,))), None
         rows = query_of(SnapshotSource(self.snapshot)).with_steps(steps).read(job)
         return snapshot_of_rows(rows, self.snapshot.name), where

@@ -32,8 +32,15 @@ from lamella.core.query.duckdb_types import (
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan import chunks as whole
 from lamella.core.scan.cache import row_numbers
-from lamella.core.scan.parquet_file import Footer, check_whole, unchanged
-from lamella.core.scan.read import changed_cells, in_memory, live_positions, read_all, schema_of, take_rows
+from lamella.core.scan.parquet_file import Footer, check_whole, unchanged_footer
+from lamella.core.scan.read import (
+    changed_cells,
+    in_memory,
+    live_positions,
+    read_all_rows,
+    schema_of,
+    take_rows,
+)
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
 MOST_REMEMBERED = 1 << 14
@@ -52,12 +59,12 @@ class Registry(Protocol):
 @dataclass(frozen=True, eq=False)
 class DecodedRows:
     """Columns of consecutive files, registered under `name` for SQL, in which the columns have the names in
-    `called`. If `position` is set, a column of that name has the rows' positions, starting at `first`."""
+    `names`. If `position` is set, a column of that name has the rows' positions, starting at `first`."""
 
     name: str
     files: tuple[FileSegment, ...]
     columns: tuple[Column, ...]
-    called: tuple[str, ...]
+    names: tuple[str, ...]
     position: str | None = None
     first: int = 0
 
@@ -66,7 +73,7 @@ class DecodedRows:
         for a file that changed."""
         parts = []
         for file in self.files:
-            columns = whole.cached_chunks(unchanged(file), self._names(file))
+            columns = whole.cached_chunks(unchanged_footer(file), self._names(file))
             if columns is None:
                 return False
             parts.append(columns)
@@ -80,7 +87,7 @@ class DecodedRows:
             return False
         forms = set()
         for file in self.files:
-            footer, names = unchanged(file), self._names(file)
+            footer, names = unchanged_footer(file), self._names(file)
             if not all(_is_plain(footer, name, c.type) for name, c in zip(names, self.columns, strict=True)):
                 return False
             forms.add(tuple(whole.is_coded(footer, name) for name in names))
@@ -88,19 +95,19 @@ class DecodedRows:
 
     @cached_property
     def fits(self) -> bool:
-        return whole.fit((unchanged(file), self._names(file)) for file in self.files)
+        return whole.fit((unchanged_footer(file), self._names(file)) for file in self.files)
 
     def decode(self, job: Job) -> bool:
         """Decode what is not in memory yet. On the first request, do nothing and return False.
 
         Raises `Cancelled` between row groups.
         """
-        footers = [(unchanged(file), self._names(file)) for file in self.files]
+        footers = [(unchanged_footer(file), self._names(file)) for file in self.files]
         missing = [
             (footer, [n for n in names if whole.cached_chunks(footer, [n]) is None])
             for footer, names in footers
         ]
-        if not _requested_before({(footer, name) for footer, names in missing for name in names}):
+        if not _were_requested({(footer, name) for footer, names in missing for name in names}):
             return False
         for footer, names in missing:
             whole.decode_and_keep(footer, names, job)
@@ -115,16 +122,16 @@ class DecodedRows:
             for columns in zip(*parts, strict=True)
         ]
         if self.position is None:
-            return pa.Table.from_arrays(columns, list(self.called))
+            return pa.Table.from_arrays(columns, list(self.names))
         numbers = _row_numbers(self.first, len(columns[0]))
-        return pa.Table.from_arrays([numbers, *columns], [self.position, *self.called])
+        return pa.Table.from_arrays([numbers, *columns], [self.position, *self.names])
 
 
 @dataclass
 class Decodings:
     """What a statement reads from memory. `growing` is whether it would read more from memory next time."""
 
-    used: list[DecodedRows] = field(default_factory=list)
+    entries: list[DecodedRows] = field(default_factory=list)
     growing: bool = False
 
     def hand(self, rows: DecodedRows, cursor: Registry, job: Job) -> bool:
@@ -139,13 +146,13 @@ class Decodings:
             handed = rows.decode(job) and rows.hand_to(cursor)
             self.growing |= not handed
         if handed:
-            self.used.append(rows)
+            self.entries.append(rows)
         return handed
 
     def hand_again(self, cursor: Registry) -> bool:
         """Register everything that the statement read on another cursor; False if some of it is no longer in
         memory."""
-        return all(rows.hand_to(cursor) for rows in self.used)
+        return all(rows.hand_to(cursor) for rows in self.entries)
 
 
 @lru_cache(4096)
@@ -160,7 +167,7 @@ def _is_plain(footer: Footer, name: str, kind: pa.DataType) -> bool:
     )
 
 
-def _requested_before(columns: set[tuple[Footer, str]]) -> bool:
+def _were_requested(columns: set[tuple[Footer, str]]) -> bool:
     """Whether the columns were requested before. After True they count as new again, so that columns that are
     soon evicted are not decoded each time."""
     with _lock:
@@ -187,7 +194,7 @@ OWN_NAMES = "__lamella_"
 """The prefix of the names of registered rows, which keeps them apart from names in SQL that people type."""
 TEMPORARY = f"{OWN_NAMES}once_"
 """The prefix of the names that only one statement can read."""
-_DECODED = f"{OWN_NAMES}decoded_"
+_DECODED_PREFIX = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 PlacedSegment = tuple[int, Segment]
@@ -220,9 +227,9 @@ def relation(
     if not decoded:
         hand = None if decodings is None else partial(decodings.hand, job=job or Job())
         return _live(snapshot, columns, cursor, hand).subquery("rows", copy=False)
-    rows = read_all(snapshot, decoded, job or Job())
+    rows = read_all_rows(snapshot, decoded, job or Job())
     positions = live_positions(snapshot, np.arange(snapshot.num_rows))
-    exact = _registered(positions, rows, decoded, cursor, huge_as_text)
+    exact = _register_rows(positions, rows, decoded, cursor, huge_as_text)
     plain = [c for c in columns if c not in decoded]
     if not plain:
         return exact.subquery("rows")
@@ -235,7 +242,9 @@ def relation_at(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Subquery:
     """The same for the live rows at these positions only; the rows are held in memory."""
-    return _registered(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery("rows")
+    return _register_rows(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery(
+        "rows"
+    )
 
 
 def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
@@ -265,7 +274,7 @@ def is_misread(snapshot: Snapshot, column: Column) -> bool:
     if not may_be_misread(column.type):
         return False
     return any(
-        misreads(unchanged(file), file.names[column.key])
+        misreads(unchanged_footer(file), file.names[column.key])
         for file in snapshot.files
         if column.key in file.names
     )
@@ -278,7 +287,7 @@ def _is_list_of_single_fields(kind: pa.DataType) -> bool:
 
 def _is_flattened(file: FileSegment, column: Column) -> bool:
     name = file.names.get(column.key)
-    return name is not None and _is_flat_in_duckdb(unchanged(file), name)
+    return name is not None and _is_flat_in_duckdb(unchanged_footer(file), name)
 
 
 @lru_cache(4096)
@@ -300,13 +309,13 @@ def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
 
 def _is_otherwise(file: FileSegment, column: Column) -> bool:
     name = file.names.get(column.key)
-    return name is not None and unchanged(file).has_intervals_or_variants(name)
+    return name is not None and unchanged_footer(file).has_intervals_or_variants(name)
 
 
 def _stored_type(file: FileSegment, column: Column) -> pa.DataType | None:
     """The type of the column, or of the field inside one, in this file; None if the file lacks it."""
     name = file.names.get(column.key)
-    return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
+    return None if name is None else type_at(unchanged_footer(file).schema.field(name).type, column.path)
 
 
 def _live(
@@ -317,7 +326,7 @@ def _live(
 ) -> exp.Query:
     base = _stored_relation(snapshot, columns, cursor, hand)
     changed = _changed_positions(snapshot, columns)
-    gone = union(snapshot.deleted, changed)
+    gone = union(snapshot.deleted_positions, changed)
     live = _without(base, gone, cursor) if len(gone) else base
     if len(changed):
         live = _union([live, _changed_rows(snapshot, columns, changed, cursor)])
@@ -366,7 +375,7 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
     """
     if isinstance(segment, MemorySegment):
         return None
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     names = [segment.names.get(c.key) for c in columns]
     types = tuple((n, str(footer.coarse_schema.field(n).type)) if n is not None else None for n in names)
     constant = tuple(c.key in segment.constants for c in columns)
@@ -378,7 +387,7 @@ def _files_query(
 ) -> exp.Query:
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
     check_whole(files)
-    footers = [unchanged(file) for file in files]
+    footers = [unchanged_footer(file) for file in files]
     stored = {name: place for place, name in enumerate(footers[0].schema.names)}
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
@@ -404,7 +413,7 @@ def _decoded_query(
     """The same rows from memory; None if they are not in memory."""
     files = tuple(segment for _, segment in members if isinstance(segment, FileSegment))
     called = tuple(map(identifier, columns))
-    name = f"{_DECODED}{next(_numbers)}"
+    name = f"{_DECODED_PREFIX}{next(_numbers)}"
     rows = DecodedRows(name, files, tuple(columns), called, POSITION, members[0][0])
     if not hand(rows, cursor):
         return None
@@ -492,21 +501,21 @@ def _memory_query(
 ) -> exp.Query:
     positions = [np.arange(start, start + segment.num_rows) for start, segment in members]
     parts = [in_memory(s, columns) for _, s in members if isinstance(s, MemorySegment)]
-    return _registered(np.concatenate(positions), pa.concat_tables(parts), columns, cursor)
+    return _register_rows(np.concatenate(positions), pa.concat_tables(parts), columns, cursor)
 
 
 def _changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     if snapshot.overlay is None:
         return EMPTY
-    pending = [snapshot.overlay.changed(c.key) for c in columns]
+    pending = [snapshot.overlay.changes_of(c.key) for c in columns]
     touched = [changed[0] for changed in pending if changed is not None]
-    return without(union(*touched), snapshot.deleted)
+    return without(union(*touched), snapshot.deleted_positions)
 
 
 def _changed_rows(
     snapshot: Snapshot, columns: Sequence[Column], changed: np.ndarray, cursor: duckdb.DuckDBPyConnection
 ) -> exp.Query:
-    return _registered(changed, _rows_at(snapshot, changed, columns), columns, cursor)
+    return _register_rows(changed, _rows_at(snapshot, changed, columns), columns, cursor)
 
 
 def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
@@ -517,7 +526,7 @@ def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column])
     return take_rows(snapshot, changed, columns)
 
 
-def _registered(
+def _register_rows(
     positions: np.ndarray,
     rows: pa.Table,
     columns: Sequence[Column],
@@ -542,7 +551,7 @@ def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnectio
 
 def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
     rows = pa.Table.from_batches([], schema_of(columns))
-    return _registered(np.empty(0, np.int64), rows, columns, cursor)
+    return _register_rows(np.empty(0, np.int64), rows, columns, cursor)
 
 
 def _union(queries: Sequence[exp.Query]) -> exp.Query:
@@ -584,4 +593,4 @@ def without_statistics(snapshot: Snapshot, column: Column) -> exp.Expr:
 
 def _has_statistics(snapshot: Snapshot, column: Column) -> bool:
     files = (file for file in snapshot.files if column.key in file.names)
-    return any(unchanged(file).has_statistics(file.names[column.key]) for file in files)
+    return any(unchanged_footer(file).has_statistics(file.names[column.key]) for file in files)

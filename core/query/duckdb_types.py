@@ -12,7 +12,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.types import Test, holds, parts_of
 from lamella.core.errors import LamellaError
-from lamella.core.filters.to_arrow import decimals, ordered
+from lamella.core.filters.to_arrow import decimals, sort_keys
 from lamella.core.libraries import exp
 from lamella.core.query import engine
 from lamella.core.remote.duckdb_files import duckdb_name
@@ -20,10 +20,10 @@ from lamella.core.scan.parquet_file import Footer
 
 Conversion = Callable[[pa.Array], pa.Array]
 
-_HANDED: tuple[tuple[Test, Conversion], ...] = (
+_INPUT_CONVERSIONS: tuple[tuple[Test, Conversion], ...] = (
     (is_.is_float16, lambda values: values.cast(pa.float32())),
     (is_.is_duration, lambda values: values.cast(pa.int64())),
-    (is_.is_decimal256, ordered),
+    (is_.is_decimal256, sort_keys),
 )
 """Types that DuckDB does not take from Arrow, or takes in another form than from Parquet, and their
 replacements."""
@@ -56,13 +56,13 @@ _NAMES: tuple[tuple[Test, str], ...] = (
 def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
     """Convert values to a form that DuckDB does not change: durations become counts of their unit; decimals
     of more than 38 digits become bytes with the same order, or text."""
-    handed = dict(_HANDED)
+    handed = dict(_INPUT_CONVERSIONS)
     if huge_as_text:
         handed[is_.is_decimal256] = lambda values: values.cast(pa.string())
     if not any(holds(column.type, test) for test in handed):
         return column
     chunks = column.chunks or [pa.nulls(0, column.type)]
-    return pa.chunked_array([_handed(chunk, handed) for chunk in chunks])
+    return pa.chunked_array([_convert_input(chunk, handed) for chunk in chunks])
 
 
 def may_be_misread(kind: pa.DataType) -> bool:
@@ -200,22 +200,22 @@ def _nested_sql_type(kind: pa.DataType) -> str | None:
     return f"MAP({parts[0]}, {parts[1]})" if is_.is_map(kind) else f"{parts[0]}[]"
 
 
-def _handed(values: pa.Array, conversions: dict[Test, Conversion]) -> pa.Array:
+def _convert_input(values: pa.Array, conversions: dict[Test, Conversion]) -> pa.Array:
     kind = values.type
     if not any(holds(kind, test) for test in conversions):
         return values
     if is_.is_dictionary(kind):
-        return _handed(values.cast(kind.value_type), conversions)
+        return _convert_input(values.cast(kind.value_type), conversions)
     if not is_.is_nested(kind):
         return next(make for test, make in conversions.items() if test(kind))(values)
     if is_.is_struct(kind):
-        parts = [_handed(values.field(i), conversions) for i in range(kind.num_fields)]
+        parts = [_convert_input(values.field(i), conversions) for i in range(kind.num_fields)]
         names = [field.name for field in kind]
         return pa.StructArray.from_arrays(parts, names, mask=values.is_null())
     if is_.is_map(kind):
-        keys, items = _handed(values.keys, conversions), _handed(values.items, conversions)
+        keys, items = _convert_input(values.keys, conversions), _convert_input(values.items, conversions)
         return _around(values, pa.map_(keys.type, items.type), _pairs(keys, items))
-    inner = _handed(values.values, conversions)
+    inner = _convert_input(values.values, conversions)
     return _around(values, _list_of(kind, inner.type), inner)
 
 
@@ -247,17 +247,17 @@ def from_duckdb(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if not schema.names:
         return table.select([])
     columns = [
-        pa.chunked_array([_returned(chunk, kind) for chunk in column.chunks], kind)
+        pa.chunked_array([_restore_type(chunk, kind) for chunk in column.chunks], kind)
         for column, kind in zip(table.columns, schema.types, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _returned(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _restore_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type.equals(kind):
         return values
     if is_.is_dictionary(kind):
-        return _returned(values, kind.value_type).dictionary_encode().cast(kind)
+        return _restore_type(values, kind.value_type).dictionary_encode().cast(kind)
     if is_.is_decimal256(kind):
         return decimals(values.cast(pa.binary()), kind)
     if isinstance(kind, pa.UuidType):
@@ -265,25 +265,25 @@ def _returned(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind == pa.binary(16) and is_.is_string(values.type):
         return _uuids(values)
     if isinstance(kind, pa.BaseExtensionType):
-        return kind.wrap_array(_returned(values, kind.storage_type))
+        return kind.wrap_array(_restore_type(values, kind.storage_type))
     if is_.is_nested(kind):
-        return _nested(values, kind)
+        return _restore_nested(values, kind)
     return values.cast(kind)
 
 
-def _nested(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _restore_nested(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_.is_struct(kind):
-        parts = [_returned(values.field(i), part.type) for i, part in enumerate(kind)]
+        parts = [_restore_type(values.field(i), part.type) for i, part in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
     if is_.is_map(kind):
-        keys, items = _returned(values.keys, kind.key_type), _returned(values.items, kind.item_type)
+        keys, items = _restore_type(values.keys, kind.key_type), _restore_type(values.items, kind.item_type)
         entry = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
         return _restored_around(values, kind, entry)
     if is_.is_fixed_size_list(kind):
         return _restored_around(
-            values, pa.list_(kind.value_field), _returned(values.values, kind.value_type)
+            values, pa.list_(kind.value_field), _restore_type(values.values, kind.value_type)
         ).cast(kind)
-    inner = _returned(values.values, kind.value_type)
+    inner = _restore_type(values.values, kind.value_type)
     if is_.is_list(kind):
         return _restored_around(values, kind, inner)
     return _restored_around(values, pa.list_(kind.value_field), inner).cast(kind)

@@ -36,30 +36,30 @@ class Stop:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._lock = threading.RLock()
-        self._requested = False
-        self._ended = threading.Event()
+        self._is_requested = False
+        self._end = threading.Event()
 
     def ask(self) -> None:
         """Start interrupting. Returns immediately. Any thread, also a signal handler."""
         with self._lock:
-            if not self._requested and self._interrupted():
-                self._requested = True
+            if not self._is_requested and self._interrupt():
+                self._is_requested = True
                 threading.Thread(target=self._again, name="stop query", daemon=True).start()
 
     def end(self) -> None:
         """Stop interrupting: the connection now serves another query, or is closed."""
         with self._lock:
-            self._ended.set()
+            self._end.set()
 
     def _again(self) -> None:
-        while not self._ended.wait(INTERRUPT_EVERY_SECONDS) and self._interrupted():
+        while not self._end.wait(INTERRUPT_EVERY_SECONDS) and self._interrupt():
             pass
 
-    def _interrupted(self) -> bool:
+    def _interrupt(self) -> bool:
         with self._lock:
-            if not self._ended.is_set():
+            if not self._end.is_set():
                 self._connection.interrupt()
-            return not self._ended.is_set()
+            return not self._end.is_set()
 
 
 @contextmanager
@@ -103,7 +103,7 @@ class CountedCache(Generic[K, V]):
     """Values by key; the least recently used are evicted first. Any thread."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._limit = most
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -121,7 +121,7 @@ class CountedCache(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         with self._lock:
             self._entries[key] = value
-            if len(self._entries) > self._most:
+            if len(self._entries) > self._limit:
                 self._entries.popitem(last=False)
 
     def clear(self) -> None:
@@ -135,7 +135,7 @@ MOST_KEPT = 16
 
 
 @dataclass(frozen=True)
-class Confined:
+class Confinement:
     """What SQL that people type may read from disk (None means anything), and how much memory it may use if
     that differs from the general limit."""
 
@@ -146,7 +146,7 @@ class Confined:
 
 @contextmanager
 def cursor(
-    job: Job | None = None, of: str = "a query", confined: Confined | None = None
+    job: Job | None = None, of: str = "a query", confined: Confinement | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new cursor for one piece of work, on any thread.
 
@@ -162,7 +162,7 @@ def cursor(
 
 @contextmanager
 def interruptible(
-    connection: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confined | None
+    connection: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confinement | None
 ) -> Iterator[None]:
     """Interrupt statements in the block within about 20 ms after the job is cancelled; the block then raises
     `Cancelled`. Errors of DuckDB are raised as `LamellaError`s that name the dataset `of`."""
@@ -180,13 +180,13 @@ def interruptible(
         if problem := problem_in(error):
             raise problem from error
         if isinstance(error, pa.ArrowException):
-            raise _refused(of, error) from error
+            raise _refusal(of, error) from error
         raise
     finally:
         stop.end()
 
 
-def _problem(of: str, error: duckdb.Error, confined: Confined | None) -> Exception:
+def _problem(of: str, error: duckdb.Error, confined: Confinement | None) -> Exception:
     if isinstance(error, duckdb.InterruptException):
         return Cancelled()
     if isinstance(error, duckdb.OutOfMemoryException):
@@ -194,14 +194,14 @@ def _problem(of: str, error: duckdb.Error, confined: Confined | None) -> Excepti
     if isinstance(error, duckdb.IOException):
         return LamellaError(f"{of}: a file could not be read or written", str(error))
     if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
-        _engine.begin_anew() if confined is None else _confined.forget(confined)
-        return _broken(of, error)
-    return _refused(of, error)
+        _engine.begin_anew() if confined is None else _confined_engines.forget(confined)
+        return _internal_error(of, error)
+    return _refusal(of, error)
 
 
-def engine_of(confined: Confined | None) -> Engine:
+def engine_of(confined: Confinement | None) -> Engine:
     """Any thread."""
-    return _engine if confined is None else _confined.engine(confined)
+    return _engine if confined is None else _confined_engines.engine(confined)
 
 
 def no_room(why: str) -> NoRoom:
@@ -220,7 +220,7 @@ def no_room(why: str) -> NoRoom:
     )
 
 
-def _broken(of: str, error: Exception) -> LamellaError:
+def _internal_error(of: str, error: Exception) -> LamellaError:
     return LamellaError(
         f"{of}: the query engine failed with an internal error",
         str(error).partition("\n")[0],
@@ -228,7 +228,7 @@ def _broken(of: str, error: Exception) -> LamellaError:
     )
 
 
-def _refused(of: str, error: Exception) -> LamellaError:
+def _refusal(of: str, error: Exception) -> LamellaError:
     too_large = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
     way = "Leave out the column whose values are too large for it, or cast it to text"
     return LamellaError(
@@ -241,7 +241,7 @@ def _refused(of: str, error: Exception) -> LamellaError:
 def limit_memory(total_bytes: int) -> None:
     """Set the memory limit; queries that need more spill to the temporary folder."""
     _engine.limit_memory(total_bytes)
-    _confined.begin_anew()
+    _confined_engines.begin_anew()
 
 
 def memory_limit() -> int:
@@ -253,9 +253,9 @@ class Engine:
     """A DuckDB instance, created on first use. A forked child creates its own. `cache` keeps prepared cursors
     for `core.query.execute`."""
 
-    def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
+    def __init__(self, confined: Confinement | None = None, memory_bytes: int | None = None) -> None:
         self.memory_bytes = memory_bytes or psutil.virtual_memory().total // 2
-        self._confined = confined
+        self._confinement = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reads_elsewhere = False
@@ -275,7 +275,7 @@ class Engine:
             self.memory_bytes = int(total_bytes)
             self._database().execute(f"SET memory_limit = '{self.memory_bytes}B'")
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Abandon the connection: its threads stayed in the parent, so closing it would end the process."""
         self._lock = threading.Lock()
         never_finalize(self._connection)
@@ -301,11 +301,11 @@ class Engine:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET parquet_metadata_cache = true")
-            if self._confined is not None and self._confined.folders is not None:
-                connection.execute("SET allowed_directories = $1", [list(self._confined.folders)])
-                connection.execute("SET allowed_paths = $1", [list(self._confined.files)])
+            if self._confinement is not None and self._confinement.folders is not None:
+                connection.execute("SET allowed_directories = $1", [list(self._confinement.folders)])
+                connection.execute("SET allowed_paths = $1", [list(self._confinement.files)])
                 connection.execute("SET enable_external_access = false")
-            if self._confined is not None:
+            if self._confinement is not None:
                 connection.execute("SET allowed_configs = ['enable_profiling']")
                 connection.execute("SET lock_configuration = true")  # functions may set things, such as logs
             self._connection = connection
@@ -318,10 +318,10 @@ class _ConfinedEngines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._engines: OrderedDict[Confined, Engine] = OrderedDict()
+        self._engines: OrderedDict[Confinement, Engine] = OrderedDict()
         call_after_fork(self)
 
-    def engine(self, confined: Confined) -> Engine:
+    def engine(self, confined: Confinement) -> Engine:
         """The engine of a confinement. An engine with its own memory limit is not kept."""
         if confined.memory_bytes is not None:
             return Engine(confined, confined.memory_bytes)
@@ -333,7 +333,7 @@ class _ConfinedEngines:
                 self._engines.popitem(last=False)
             return engine
 
-    def forget(self, confined: Confined) -> None:
+    def forget(self, confined: Confinement) -> None:
         with self._lock:
             self._engines.pop(confined, None)
 
@@ -343,10 +343,10 @@ class _ConfinedEngines:
         with self._lock:
             self._engines.clear()
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         self._lock = threading.Lock()
         for engine in self._engines.values():
-            engine.forked()
+            engine.reset_after_fork()
         self._engines.clear()
 
     def close(self) -> None:
@@ -369,16 +369,16 @@ def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | li
 
 _OF_DISK = ("temp_directory", "offload", "disk")
 _engine = Engine()
-_confined = _ConfinedEngines()
+_confined_engines = _ConfinedEngines()
 atexit.register(_engine.close)
-atexit.register(_confined.close)
+atexit.register(_confined_engines.close)
 
 
 ROWS_A_BATCH = 1 << 17
 
 
 @cache
-def _raised() -> dict[str, type[duckdb.Error]]:
+def _exceptions() -> dict[str, type[duckdb.Error]]:
     """DuckDB's exceptions by the prefix of their message."""
     return {
         "Binder Error": duckdb.BinderException,
@@ -404,7 +404,7 @@ def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.Record
             job.check()
             yield batch
     except OSError as error:
-        raised = _raised().get(str(error).partition(":")[0])
+        raised = _exceptions().get(str(error).partition(":")[0])
         if raised is None:
             raise
         raise raised(str(error)) from error
@@ -432,7 +432,7 @@ def collect_table(
     return pa.Table.from_batches(batches, reader.schema)
 
 
-_WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
+_LOCATION = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 """Parts of DuckDB's messages that name internal columns and functions."""
 
 
@@ -453,7 +453,7 @@ def refuse_overflow(place: str) -> Iterator[None]:
         duckdb.ConversionException,
         duckdb.InvalidInputException,
     ) as error:
-        why = _WHERE.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
+        why = _LOCATION.sub("", str(error).partition("\n")[0].partition("Error: ")[2])
         raise BadQuery(
             f"{place}: a value cannot be computed",
             why or str(error),

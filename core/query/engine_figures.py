@@ -70,8 +70,8 @@ class EngineRows:
         if whole is None:
             top = tuple(TopValue(value, count, None) for value, count in figures.top)
             return ColumnCard(name, kind, figures, None, top, scale)
-        top = top_values(figures, whole.all, lambda missing: self._count(missing, name, kind, job))
-        return ColumnCard(name, kind, whole.all, figures, top, scale)
+        top = top_values(figures, whole.figures, lambda missing: self._count(missing, name, kind, job))
+        return ColumnCard(name, kind, whole.figures, figures, top, scale)
 
     def _count(self, values: Sequence[Any], name: str, kind: pa.DataType, job: Job) -> Sequence[int]:
         """The number of all rows with each of the values; 0 for values that conditions cannot name."""

@@ -19,7 +19,7 @@ from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import (
     ROWS_A_BATCH,
-    Confined,
+    Confinement,
     collect_table,
     engine_of,
     interruptible,
@@ -56,44 +56,44 @@ class PreparedCursor(Generic[T]):
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
-        self._lent: dict[str, LentRows] = {}
-        self._prepared: tuple[T, Decodings] | None = None
+        self._lent_rows: dict[str, LentRows] = {}
+        self._preparation: tuple[T, Decodings] | None = None
 
     @property
     def has_relation(self) -> bool:
-        return self._prepared is not None
+        return self._preparation is not None
 
     def again(self) -> T | None:
         """The prepared relation, if everything that it reads is in memory.
 
         Raises `FileProblem` for a file that changed.
         """
-        if self._prepared is not None and not self._prepared[1].hand_again(self):
-            self._prepared = None
-        return None if self._prepared is None else self._prepared[0]
+        if self._preparation is not None and not self._preparation[1].hand_again(self):
+            self._preparation = None
+        return None if self._preparation is None else self._preparation[0]
 
     def keep(self, relation: T, reads: Decodings) -> T:
         """Keep `relation` for `again`; `reads` is everything that it reads from memory."""
-        self._prepared = (relation, reads)
+        self._preparation = (relation, reads)
         return relation
 
     def register(self, name: str, rows: pa.Table) -> None:
         """Register rows, like the cursor's own method."""
-        lent = self._lent.get(name)
+        lent = self._lent_rows.get(name)
         if lent is None or not lent.schema.equals(rows.schema):
-            lent = self._lent[name] = LentRows(rows.schema)
+            lent = self._lent_rows[name] = LentRows(rows.schema)
             self.cursor.register(name, lent)
-            self._prepared = None
+            self._preparation = None
         lent.rows = rows
 
     def let_go(self) -> None:
-        for lent in self._lent.values():
+        for lent in self._lent_rows.values():
             lent.rows = None
 
 
 @contextmanager
 def prepared_cursor(
-    key: Hashable, job: Job, of: str, confined: Confined | None = None
+    key: Hashable, job: Job, of: str, confined: Confinement | None = None
 ) -> Iterator[PreparedCursor[Any]]:
     """Yield a cursor as `core.query.engine.cursor` does: the one kept under `key`, or a new one.
 
@@ -143,7 +143,7 @@ def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[
 
 def read_statement(statement: Statement, job: Job) -> pa.Table | None:
     """Run a statement that reads only files and decoded columns; None if those are no longer in memory."""
-    key = statement.text if statement.decodings.used else None
+    key = statement.text if statement.decodings.entries else None
     with prepared_cursor(key, job, statement.place) as connection, refuse_overflow(statement.place):
         relation = connection.again()
         if relation is None:
@@ -185,14 +185,14 @@ def explain(node: Node, job: Job) -> Explain:
     row_groups = sum(row_groups_of(s) for s, _columns in context.read)
     return Explain(
         time.perf_counter() - start, rows, columns, skipped,
-        min(_scanned(profile), row_groups), row_groups,
+        min(_scanned_groups(profile), row_groups), row_groups,
         None, sum(len(s.files) for s, _columns in context.read),
         ", ".join(dict.fromkeys(s.reason for s in context.strategies if s.method is Method.INDEX)) or None,
         tuple(dict.fromkeys(context.strategies)),
     )  # fmt: skip
 
 
-def _scanned(profile: dict[str, Any]) -> int:
+def _scanned_groups(profile: dict[str, Any]) -> int:
     """The row groups that were scanned. Some count twice, and what statistics answered before the query ran
     is not in the profile."""
     return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
@@ -212,10 +212,10 @@ def _columns(context: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def batches(node: Node, job: Job) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(node.fields.schema, _streamed(node, job))
+    return pa.RecordBatchReader.from_batches(node.fields.schema, _stream(node, job))
 
 
-def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
+def _stream(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
     with query_cursor(node.fields.place, job) as connection:
         sql = select_answer(node, QueryContext(connection, job)).sql("duckdb")
         job.check()

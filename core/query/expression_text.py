@@ -25,7 +25,7 @@ from lamella.core.filters.text.lexer import (
 from lamella.core.filters.text.parser import Reader, refuse_unfit
 from lamella.core.filters.text.printer import literal
 from lamella.core.filters.text.printer import name as column_text
-from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.expressions import DEEPEST, Call, ColumnReference, Condition, Constant, Expression
 from lamella.core.query.fields import Field, Fields
 from lamella.core.query.functions.table import FUNCTIONS, Function, type_expression
 
@@ -48,8 +48,8 @@ _BINARY = {
 }
 _SIGN_OF = {function: (sign, binds) for sign, (binds, function) in _BINARY.items() if sign not in ("||", "^")}
 _CASES = frozenset({"case", "when", "then", "else", "end"})
-_RESERVED = _CASES | KEYWORDS | CONSTANTS.keys()
-_SAME = {
+_RESERVED_WORDS = _CASES | KEYWORDS | CONSTANTS.keys()
+_SYNONYMS = {
     "len": "length",
     "ceiling": "ceil",
     "pow": "power",
@@ -130,7 +130,7 @@ def _refuse_deep(expression: Expression) -> None:
 
 # ------------------------------------------------------------------------------------- reading
 
-Parsed = Expression | Filter
+ExpressionOrFilter = Expression | Filter
 
 
 class _Parser(TokenCursor):
@@ -148,7 +148,7 @@ class _Parser(TokenCursor):
     def whole(self) -> Expression:
         expression = self._expression(OR, 0)
         if self._next.part is not Part.END:
-            raise self._unexpected()
+            raise self._token_error()
         return self._value(expression)
 
     def refuse_unfit(self, expression: Expression, types: ColumnTypes) -> None:
@@ -190,7 +190,7 @@ class _Parser(TokenCursor):
 
     # Expressions --------------------------------------------------------------------------
 
-    def _expression(self, least: int, depth: int) -> Parsed:
+    def _expression(self, least: int, depth: int) -> ExpressionOrFilter:
         """Parse operators as long as they bind at least as tightly as `least`."""
         if depth > DEEPEST:
             raise _too_deep()
@@ -216,7 +216,9 @@ class _Parser(TokenCursor):
             plain = Token(Part.VALUE, token.text[1:], token.start + 1, _without_sign(token))
             self._tokens[self._at : self._at + 1] = [Token(Part.SIGN, token.text[0], token.start), plain]
 
-    def _connected_conditions(self, word: str, binds: int, first: Parsed, start: int, depth: int) -> Filter:
+    def _connected_conditions(
+        self, word: str, binds: int, first: ExpressionOrFilter, start: int, depth: int
+    ) -> Filter:
         conditions = [self._condition(first, start)]
         while self._word() == word:
             self._take()
@@ -225,7 +227,7 @@ class _Parser(TokenCursor):
             self._part_sign()
         return And(tuple(conditions)) if word == "and" else Or(tuple(conditions))
 
-    def _binary(self, left: Parsed, start: int, depth: int) -> Expression:
+    def _binary(self, left: ExpressionOrFilter, start: int, depth: int) -> Expression:
         sign = self._take()
         if isinstance(left, Filter) and self._tokens[self._at - 2].word != ")":
             fix = "Compute it as a column first; a condition compares a column with a value or a column"
@@ -242,19 +244,23 @@ class _Parser(TokenCursor):
         self._calls.append((call, self._tokens[start].start, self._tokens[self._at - 1].stop))
         return call
 
-    def _value(self, operand: Parsed) -> Expression:
+    def _value(self, operand: ExpressionOrFilter) -> Expression:
         return Condition(operand) if isinstance(operand, Filter) else operand
 
-    def _condition(self, operand: Parsed, start: int) -> Filter:
+    def _condition(self, operand: ExpressionOrFilter, start: int) -> Filter:
         if isinstance(operand, Condition):
             return operand.filter
         if isinstance(operand, Filter):
             return operand
         token = self._tokens[start]
-        fix = f"Compare it, or ask: {token.text} is true" if isinstance(operand, Named) else _ONLY_COLUMNS
+        fix = (
+            f"Compare it, or ask: {token.text} is true"
+            if isinstance(operand, ColumnReference)
+            else _ONLY_COLUMNS
+        )
         raise self._wrong(token, "A condition is expected here", fix)
 
-    def _operand(self, depth: int) -> Parsed:
+    def _operand(self, depth: int) -> ExpressionOrFilter:
         token, word = self._next, self._word()
         if word in ("all", "any") and self._word(1) == "(":
             return self._condition_here()
@@ -273,7 +279,7 @@ class _Parser(TokenCursor):
             return self._name_operand(depth)
         raise self._missing()
 
-    def _unary(self, depth: int) -> Parsed:
+    def _unary(self, depth: int) -> ExpressionOrFilter:
         start, token = self._at, self._take()
         if token.word == "not":
             at = self._at
@@ -301,7 +307,7 @@ class _Parser(TokenCursor):
         ahead = 2 if first == "not" else 1
         return spelling_at(lambda place: self._word(ahead + place)) is not None or first == "is"
 
-    def _name_operand(self, depth: int) -> Parsed:
+    def _name_operand(self, depth: int) -> ExpressionOrFilter:
         token = self._next
         if self._is_compared():
             return self._condition_here()
@@ -312,10 +318,10 @@ class _Parser(TokenCursor):
         if token.word in _CASES:
             raise self._missing()
         self._names.append((str(token.value), token))
-        return Named(str(self._take().value))
+        return ColumnReference(str(self._take().value))
 
     def _condition_here(self) -> Filter:
-        predicate, self._at = self._reader.read_one(self._at)
+        predicate, self._at = self._reader.read_condition(self._at)
         self._filters.append(predicate)
         return predicate
 
@@ -373,12 +379,12 @@ class _Parser(TokenCursor):
         return Constant("float32" if pa.types.is_float32(kind) else str(kind))
 
     def _function_call(self, name_token: Token, values: list[Expression], start: int) -> Expression:
-        name = _SAME.get(name_token.word, name_token.word)
+        name = _SYNONYMS.get(name_token.word, name_token.word)
         if name == "concat" and values:
             return self._concat(name_token, values, start)
         function = FUNCTIONS.get(name)
         if function is None:
-            known = [*FUNCTIONS, *_SAME]
+            known = [*FUNCTIONS, *_SYNONYMS]
             fix = instead_of(name_token.word, known) if name_token.word else ""
             raise self._wrong(name_token, f"There is no function '{name_token.text}'", fix)
         try:
@@ -404,7 +410,7 @@ class _Parser(TokenCursor):
         elif self._next.part is Part.END:
             raise self._wrong(opener, "The parenthesis that opens here is never closed")
         else:
-            raise self._unexpected()
+            raise self._token_error()
 
     # Mistakes -----------------------------------------------------------------------------
 
@@ -413,10 +419,14 @@ class _Parser(TokenCursor):
         if token.part is Part.END:
             why = "A value is missing here" if self._text.strip() else "It is empty"
             return self._wrong(token, why, "Write one, such as: distance / air_time")
-        fix = f'Put a column of this name in double quotes: "{token.text}"' if token.word in _RESERVED else ""
+        fix = (
+            f'Put a column of this name in double quotes: "{token.text}"'
+            if token.word in _RESERVED_WORDS
+            else ""
+        )
         return self._wrong(token, f"A value is expected here, not {_token_text(token)}", fix)
 
-    def _unexpected(self) -> BadQuery:
+    def _token_error(self) -> BadQuery:
         """The error for a token after a complete value."""
         token = self._next
         if token.word == ")":
@@ -444,11 +454,11 @@ def _in_our_order(function: str, spelling: str, values: list[Expression]) -> lis
     if function == "when" and len(values) == 2:
         return [*values, Constant(None)]
     if function == "substring":
-        return _zero_based(values)
+        return _to_zero_based(values)
     return values
 
 
-def _zero_based(values: list[Expression]) -> list[Expression]:
+def _to_zero_based(values: list[Expression]) -> list[Expression]:
     start = values[1] if len(values) == 3 else None
     if isinstance(start, Constant) and type(start.value) is int and start.value >= 1:
         return [values[0], Constant(start.value - 1), values[2]]
@@ -473,7 +483,7 @@ Text = tuple[str, int]
 
 
 def _print(expression: Expression) -> Text:
-    if isinstance(expression, Named):
+    if isinstance(expression, ColumnReference):
         return _name(expression.name), ATOM
     if isinstance(expression, Constant):
         return _constant_text(expression.value)
@@ -502,7 +512,7 @@ def _plain(function: Function, expression: Call) -> str:
 
 
 def _name(column: str) -> str:
-    return '"' + column + '"' if column.casefold() in _RESERVED else column_text(column)
+    return '"' + column + '"' if column.casefold() in _RESERVED_WORDS else column_text(column)
 
 
 def _constant_text(value: Any) -> Text:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import types as is_
 
 from lamella.core.errors import BadFilter, BadQuery, NoTruthValue, shown
-from lamella.core.filters.expr import Filter, Predicate, Reference, columns_read, flagged
+from lamella.core.filters.expr import Filter, Predicate, Reference, apply_flags, columns_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -205,7 +205,7 @@ class Expression(Computable):
 
 
 @dataclass(frozen=True)
-class Named(Expression):
+class ColumnReference(Expression):
     """The column with this name, or the field at this path inside a struct."""
 
     name: str
@@ -243,7 +243,7 @@ class Call(Expression):
 
 def columns_in(value: Expression) -> Iterator[str]:
     """The columns that an expression reads; for a field's path, also the column that may contain it."""
-    if isinstance(value, Named):
+    if isinstance(value, ColumnReference):
         yield from (value.name, value.name.partition(".")[0])
     elif isinstance(value, Condition):
         for name in columns_read(value.filter):
@@ -264,7 +264,7 @@ def expression_of(value: Any) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, Column):
-        return Named(value.name)
+        return ColumnReference(value.name)
     return Condition(value) if isinstance(value, Filter) else Constant(value)
 
 
@@ -387,7 +387,7 @@ class Column(Computable):
 
         `flags`: "i" ignores case, "s" lets the dot match line ends, "m" lets ^ and $ match at each line.
         """
-        pattern, folds = flagged(pattern, flags)
+        pattern, folds = apply_flags(pattern, flags)
         return self._predicate("regex", pattern, ignore_case=ignore_case or folds)
 
     def has_words(self, words: str) -> Filter:

@@ -23,21 +23,21 @@ from lamella.core.scan.snapshot import noted_field
 
 @dataclass(frozen=True)
 class Value:
-    """A computed value. `sql` has the form that `core.query.duckdb_types` gives the type, `said` is its name
-    in messages, and `literal` is the value of a constant."""
+    """A computed value. `sql` has the form that `core.query.duckdb_types` gives the type, `phrase` is its
+    name in messages, and `literal` is the value of a constant."""
 
     sql: exp.Expr
     type: pa.DataType
-    said: str
+    phrase: str
     literal: Any = None
     constant: bool = False
 
 
 def column(identifier: str, table: str | None = None) -> exp.Column:
-    return exp.column(quoted(identifier), table=quoted(table) if table else None)
+    return exp.column(quote_identifier(identifier), table=quote_identifier(table) if table else None)
 
 
-def quoted(identifier: str) -> exp.Identifier:
+def quote_identifier(identifier: str) -> exp.Identifier:
     return exp.to_identifier(identifier, quoted=True)
 
 
@@ -88,7 +88,7 @@ def case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None
     return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
 
 
-def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
+def conjunction(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return reduce(lambda a, b: exp.And(this=a, expression=b), map(paren, conditions))
 
 
@@ -105,50 +105,50 @@ class Field:
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns in order. `place` names their dataset in messages. `trusted` means that comparisons need no
-    guard against float statistics that leave out NaN."""
+    """The columns in order. `place` names their dataset in messages. `is_trusted` means that comparisons
+    need no guard against float statistics that leave out NaN."""
 
     place: str
-    all: tuple[Field, ...]
-    trusted: bool = False
+    columns: tuple[Field, ...]
+    is_trusted: bool = False
 
     @property
     def names(self) -> list[str]:
-        return [field.name for field in self.all]
+        return [field.name for field in self.columns]
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(field.name, field.type) for field in self.all])
+        return pa.schema([pa.field(field.name, field.type) for field in self.columns])
 
     @property
     def schema_with_notes(self) -> pa.Schema:
-        return pa.schema([noted_field(field.name, field.type, field.note) for field in self.all])
+        return pa.schema([noted_field(field.name, field.type, field.note) for field in self.columns])
 
     @property
     def identifiers(self) -> dict[str, str]:
         """The identifiers by column name."""
-        return {field.name: field.identifier for field in self.all}
+        return {field.name: field.identifier for field in self.columns}
 
     def __contains__(self, name: str) -> bool:
-        return any(field.name == name for field in self.all)
+        return any(field.name == name for field in self.columns)
 
     def __getitem__(self, name: str) -> Field:
         """Raises `UnknownColumn`."""
-        for field in self.all:
+        for field in self.columns:
             if field.name == name:
                 return field
         raise UnknownColumn(name, self.place, self.names)
 
-    def replaced(self, field: Field) -> Fields:
+    def with_field(self, field: Field) -> Fields:
         """Replace the column of the same name, or append the column."""
         if field.name not in self:
-            return Fields(self.place, (*self.all, field), self.trusted)
-        fields = tuple(field if old.name == field.name else old for old in self.all)
-        return Fields(self.place, fields, self.trusted)
+            return Fields(self.place, (*self.columns, field), self.is_trusted)
+        fields = tuple(field if old.name == field.name else old for old in self.columns)
+        return Fields(self.place, fields, self.is_trusted)
 
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
         """The column with this name, or the field at this path inside one: column, type and value."""
-        types = {field.name: field.type for field in self.all}
+        types = {field.name: field.type for field in self.columns}
         place = place_of(name, types)
         if place is None:
             raise UnknownColumn(name, self.place, names_within(types))
@@ -252,7 +252,7 @@ def literal_of_type(plain: Any, kind: pa.DataType) -> exp.Expr:
         ticks = plain // dt.timedelta(microseconds=1)
         return cast(number(ticks * 1000 if kind.unit == "ns" else ticks // unit), "BIGINT")
     if pa.types.is_floating(kind):
-        return literal(float(convert(plain, kind).shown), kind)
+        return literal(float(convert(plain, kind).shown_value), kind)
     exact = in_sql_units(convert(plain, kind).exact, kind)
     if isinstance(exact, Fraction):
         if exact.denominator != 1:

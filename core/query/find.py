@@ -29,7 +29,7 @@ from lamella.core.query.number_sort import is_sorted_here, number_order, room_fo
 from lamella.core.query.pruning import may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
 from lamella.core.scan.chunks import are_decoded
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.read import Piece, live_positions, pieces, pieces_with, runs, with_changes
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, SortKey, project
 
@@ -131,9 +131,9 @@ class RowSearch:
         self.snapshot, self.where, self.sort, self.first, self.start = snapshot, where, sort, first, start
         self._statement, self._caches_order = statement, False
         self._order: np.ndarray | None = None
-        self._served: IndexedRows | None = None
+        self._index_answer: IndexedRows | None = None
         self.asks_words = asks_words(where)
-        self.strategy = self._choose() if method is None else self._forced(method)
+        self.strategy = self._choose() if method is None else self._strategy_of(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
         """Find the rows. If masks find many rows to sort, DuckDB filters and sorts instead; the result's
@@ -168,7 +168,7 @@ class RowSearch:
             return BY_WORDS
         if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were sorted this way before")
-        served = self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
+        served = self._index_answer = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if served is not None and (not self._statement or len(served.positions) <= MOST_IN_STATEMENT):
             return Strategy(Method.INDEX, served.index)
         why = self._why_duckdb()
@@ -188,7 +188,7 @@ class RowSearch:
             return "only DuckDB sorts values of these types"
         if self.first is not None or self.snapshot.num_positions < MANY_TEXTS:
             return ""
-        columns = project(self.snapshot, columns_read(self._bound))
+        columns = project(self.snapshot, columns_read(self._bound_filter))
         texts = [column for column in columns if not _has_width(column.type)]
         if texts and self._compares_repeated_texts(texts):
             return "repeated texts are each compared once"
@@ -197,15 +197,17 @@ class RowSearch:
         return ""
 
     @cached_property
-    def _bound(self) -> Filter:
+    def _bound_filter(self) -> Filter:
         assert self.where is not None
         return bind(self.where, self.snapshot.schema, self.snapshot.name)
 
     def _compares_repeated_texts(self, texts: Sequence[Column]) -> bool:
         """Whether the filter searches within texts that files store once each, in a dictionary."""
-        names = {p.column for p in predicates(self._bound) if p.operator in PARTS_OF_TEXTS or p.ignore_case}
+        names = {
+            p.column for p in predicates(self._bound_filter) if p.operator in PARTS_OF_TEXTS or p.ignore_case
+        }
         return any(
-            unchanged(file).repeats_texts(file.names[column.key])
+            unchanged_footer(file).repeats_texts(file.names[column.key])
             for column in texts
             if column.name in names and not column.path
             for file in self.snapshot.files
@@ -230,7 +232,7 @@ class RowSearch:
 
     def _has_to_decode(self, columns: Sequence[Column]) -> bool:
         """Whether the columns have many values that are not in memory and were not searched before."""
-        row_groups = may_meet(self.snapshot, self._bound)
+        row_groups = may_meet(self.snapshot, self._bound_filter)
         cold = [
             piece
             for piece in pieces(self.snapshot, 0, self.snapshot.num_positions)
@@ -248,17 +250,17 @@ class RowSearch:
         _recent_searches.forget(key)  # if the cache has no room for the texts, DuckDB is used again next time
         return False
 
-    def _forced(self, method: Method) -> Strategy:
+    def _strategy_of(self, method: Method) -> Strategy:
         if method is Method.INDEX:
-            self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
-        if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._served is None):
+            self._index_answer = find_by_index(self.snapshot, self.where, self.sort, self.first)
+        if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._index_answer is None):
             raise ValueError(f"{method} finds no rows here")
         return Strategy(method, "it was requested")
 
     # ------------------------------------------------------------------ by index
 
     def _by_index(self) -> SearchResult:
-        served = self._served
+        served = self._index_answer
         assert served is not None
         positions = served.positions
         if self.start:
@@ -267,7 +269,7 @@ class RowSearch:
         return SearchResult(positions, reads, self.strategy, served.index)
 
     def _by_words(self, job: Job) -> SearchResult:
-        positions = _find_with_words(self.snapshot, self._bound, job)
+        positions = _find_with_words(self.snapshot, self._bound_filter, job)
         if self.sort:
             positions = _find_within(self.snapshot, None, self.sort, job, positions)
         elif self.start:
@@ -278,18 +280,18 @@ class RowSearch:
 
     def _by_masks(self, job: Job) -> SearchResult:
         if not self.sort:
-            return self._masked(job, self.first)
+            return self._search_masks(job, self.first)
         columns = key_columns(self.snapshot, self.sort)
-        result = None if columns is None else self._masked(job, FEW_TO_ORDER + 1)
+        result = None if columns is None else self._search_masks(job, FEW_TO_ORDER + 1)
         if columns is None or result is None or len(result.positions) > FEW_TO_ORDER:
             many = Strategy(Method.DUCKDB, f"more than {FEW_TO_ORDER:,} rows that meet the filter are sorted")
             return self._by_duckdb(job, many)
         ordered = in_sort_order(self.snapshot, result.positions, self.sort, columns)
         return SearchResult(ordered, result.reads, result.strategy)
 
-    def _masked(self, job: Job, enough: int | None) -> SearchResult:
+    def _search_masks(self, job: Job, enough: int | None) -> SearchResult:
         """Search with masks, and stop once `enough` rows are found."""
-        snapshot, bound = self.snapshot, self._bound
+        snapshot, bound = self.snapshot, self._bound_filter
         counted_by = [column.name for column in snapshot.columns[:1]]  # if the filter reads no columns
         columns = project(snapshot, columns_read(bound) or counted_by)
         parts, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
@@ -302,7 +304,7 @@ class RowSearch:
             job.check()
             looked_at[piece.first] = piece
             hits = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
-            live = without(np.flatnonzero(to_numpy(hits)) + low, snapshot.deleted)
+            live = without(np.flatnonzero(to_numpy(hits)) + low, snapshot.deleted_positions)
             parts.append(live)
             rows += len(live)
             if enough is not None and rows >= enough:
@@ -317,7 +319,7 @@ class RowSearch:
         with cursor(job, snapshot.name) as connection:
             connection.execute("SET enable_profiling = 'no_output'")
             if is_sorted_here(snapshot, sort, self.first):
-                positions = _sorted_here(snapshot, connection, where, sort[0], job)
+                positions = _sort_numbers(snapshot, connection, where, sort[0], job)
             else:
                 query = _select(snapshot, connection, [exp.column(POSITION, quoted=True)], where, sort, job)
                 if sort and self.first is not None:
@@ -471,7 +473,7 @@ def _reads_of_search(snapshot: Snapshot, row_groups: int) -> Reads:
 ROWS_A_BATCH = 1 << 20
 
 
-def _sorted_here(
+def _sort_numbers(
     snapshot: Snapshot, connection: duckdb.DuckDBPyConnection, where: Filter | None, key: SortKey, job: Job
 ) -> np.ndarray:
     (column,) = project(snapshot, [key.column])
@@ -519,14 +521,14 @@ def _collect(relation: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.nd
     job.check()
     for batch in stream_batches(relation.to_arrow_reader(ROWS_A_BATCH), job):
         if filled + batch.num_rows > len(answer):
-            answer = _grown(answer, filled, filled + batch.num_rows, at_most)
+            answer = _grow(answer, filled, filled + batch.num_rows, at_most)
         answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))
         filled += batch.num_rows
         job.check()
     return answer[:filled]
 
 
-def _grown(answer: np.ndarray, filled: int, least: int, at_most: int) -> np.ndarray:
+def _grow(answer: np.ndarray, filled: int, least: int, at_most: int) -> np.ndarray:
     size = min(max(least, 4 * len(answer)), max(at_most, least))
     larger = room_for(size)
     larger[:filled] = answer[:filled]

@@ -25,7 +25,7 @@ from lamella.core.query.group_levels import (
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.source import (
     Engine,
-    Fetched,
+    FetchedRows,
     Remote,
     SnapshotSource,
     Source,
@@ -231,7 +231,7 @@ class LineAnswers:
         self._answers: dict[tuple[object, ...], Snapshot] = {}
         self._totals: dict[tuple[object, ...], Snapshot] = {}
         self._levels: dict[Snapshot, GroupLevels] = {}
-        self._fetched: dict[tuple[object, ...], Fetched] = {}
+        self._fetched_answers: dict[tuple[object, ...], FetchedRows] = {}
         self._tokens: dict[tuple[object, ...], object] = {}
         """Identify the rows of remote answers, for as long as figures computed from them may be cached."""
 
@@ -251,7 +251,7 @@ class LineAnswers:
         if not computed_steps:
             view = View(snapshot, scan, job)
             return LineView(view, runnable, False, snapshot, time.perf_counter() - start)
-        query = self._frozen(line, source, without_totals(computed_steps), job)
+        query = self._freeze(line, source, without_totals(computed_steps), job)
         view = View(self._answer(self._answers, query, job), scan, job)
         levels = self._levels_of(view, runnable, query, job) if tree_problem(view, runnable) == "" else None
         return LineView(view, runnable, True, snapshot, time.perf_counter() - start, levels)
@@ -263,17 +263,17 @@ class LineAnswers:
         runnable = check_line(line, source, columns.schema, job)
         query = query_of_line(line, source, without_totals(runnable.steps))
         key = _answer_key(query)
-        fetched = self._fetched.pop(key, None) or engine.fetch(query, job)
-        self._fetched[key] = fetched
-        for old in list(self._fetched)[:-MOST_ANSWERS]:
-            self._fetched.pop(old, None)
+        fetched = self._fetched_answers.pop(key, None) or engine.fetch(query, job)
+        self._fetched_answers[key] = fetched
+        for old in list(self._fetched_answers)[:-MOST_ANSWERS]:
+            self._fetched_answers.pop(old, None)
         view, levels = self._fetched_view(fetched, query), None
         if fetched.is_whole and tree_problem(view, runnable) == "":
             levels = self._levels_of(view, runnable, query, job)
         seconds = time.perf_counter() - start
         return LineView(view, runnable, True, columns, seconds, levels, fetched, query)
 
-    def _fetched_view(self, fetched: Fetched, query: Query) -> View:
+    def _fetched_view(self, fetched: FetchedRows, query: Query) -> View:
         """A view whose figures cover all rows that the last steps filter and sort. If the steps limit the
         rows, the figures cover the limited rows."""
         from lamella.core.query.engine_figures import EngineRows, FetchedView
@@ -293,15 +293,15 @@ class LineAnswers:
 
     def fetch_more(self, lines: LineView, job: Job) -> None:
         """Fetch further rows of an answer that was not fetched whole; the next `view` has them. Blocks."""
-        query, fetched = lines.remote, lines.fetched
+        query, fetched = lines.remote, lines.fetched_rows
         assert query is not None and fetched is not None
         engine = engine_of(query)
         assert engine is not None
-        self._fetched[_answer_key(query)] = engine.fetch(query, job, fetched)
+        self._fetched_answers[_answer_key(query)] = engine.fetch(query, job, fetched)
 
     def forget(self) -> None:
         """Drop the remote answers, so that they are fetched again next time."""
-        self._fetched.clear()
+        self._fetched_answers.clear()
         self._tokens.clear()
 
     def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
@@ -310,10 +310,10 @@ class LineAnswers:
         assert totals is not None
         if isinstance(source, Remote):
             return source.engine.read(query_of_line(line, source, totals), job)
-        rows = self._answer(self._totals, self._frozen(line, source, totals, job), job)
+        rows = self._answer(self._totals, self._freeze(line, source, totals, job), job)
         return View(rows).page(0, 1)
 
-    def _frozen(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> Query:
+    def _freeze(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> Query:
         """A query of the datasets as they are now, so that several queries read the same rows."""
         pipeline = Pipeline(source.name, steps)
         sources = {**line.sources, source.name: source}
@@ -351,34 +351,34 @@ class LineView:
     `levels` is set if groups are shown as a tree."""
 
     view: View | ComputedView
-    checked: RunnableLine
+    runnable: RunnableLine
     is_computed: bool
     source: Snapshot
     seconds: float
     levels: GroupLevels | None = None
-    fetched: Fetched | None = None
+    fetched_rows: FetchedRows | None = None
     remote: Query | None = None
     """The query that the engine holding the rows runs."""
 
     @property
     def rows(self) -> Query:
         """The rows that are shown, as a query to build on; all rows if the answer was not fetched whole."""
-        if self.remote is not None and self.fetched is not None:
-            return query_of(SnapshotSource(self.view.snapshot)) if self.fetched.is_whole else self.remote
-        computed_steps, _ = split_steps(self.checked.steps)
+        if self.remote is not None and self.fetched_rows is not None:
+            return query_of(SnapshotSource(self.view.snapshot)) if self.fetched_rows.is_whole else self.remote
+        computed_steps, _ = split_steps(self.runnable.steps)
         answered = self.is_computed and not isinstance(self.view, ComputedView)
-        steps = self.checked.steps[len(computed_steps) :] if answered else self.checked.steps
+        steps = self.runnable.steps[len(computed_steps) :] if answered else self.runnable.steps
         return query_of(SnapshotSource(self.view.snapshot)).with_steps(steps)
 
     @property
     def shows_totals(self) -> bool:
         """Whether totals of the groups are shown."""
-        return shows_totals(self.checked.steps)
+        return shows_totals(self.runnable.steps)
 
     @property
     def tree_problem(self) -> str | None:
         """Why groups are not shown as a tree: "" if they are, None if no tree is wanted."""
-        return tree_problem(self.view, self.checked)
+        return tree_problem(self.view, self.runnable)
 
 
 def _answer_key(query: Query) -> tuple[object, ...]:
@@ -472,7 +472,7 @@ class LineVisits:
             del self._lines[0]
             self._place -= 1
 
-    def change_all(self, change: Callable[[Line], Line]) -> None:
+    def change_lines(self, change: Callable[[Line], Line]) -> None:
         """Change every line of the history, for example after datasets have moved."""
         self._lines = [change(line) for line in self._lines]
 

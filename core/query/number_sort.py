@@ -60,7 +60,7 @@ def is_sorted_here(snapshot: Snapshot, sort: Sequence[SortKey], limit: int | Non
 
 def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bool, job: Job) -> np.ndarray:
     """Sort the positions in the first column by the second column: nulls last, ties ascending."""
-    positions, keys, nulls = _collected(batches, at_most, descending)
+    positions, keys, nulls = _collect(batches, at_most, descending)
     job.check()
     if not bool(np.all(positions[1:] > positions[:-1])):
         placed = stable_order(comparable(positions), job.check)
@@ -75,7 +75,7 @@ def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bo
     return answer
 
 
-def _collected(
+def _collect(
     batches: Iterable[pa.RecordBatch], at_most: int, descending: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the positions with a value, their sort keys, and the positions without a value."""

@@ -22,13 +22,13 @@ from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import query_cursor
-from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
+from lamella.core.query.fields import alias, cast, column, conjunction, number, paren, quote_identifier
 from lamella.core.query.find import Method, RowSearch, find_rows, whole_order
 from lamella.core.query.plan import Identifiers, Node, Order, QueryContext
 from lamella.core.query.scan_query import sort_keys
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, IdentifiedRows
-from lamella.core.scan.snapshot import Column, Snapshot, SortKey, named, project
+from lamella.core.scan.snapshot import Column, Snapshot, SortKey, column_named, project
 from lamella.core.validation import count_of, names_of
 
 _SORT = b"sort"
@@ -61,7 +61,7 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
             rows = stream.read_all()
         order = json.loads(rows.schema.metadata[_SORT])
         row_id, *values = [column[0] for column in rows.columns]
-        kinds = [named(snapshot, key.column).type for key in keys]
+        kinds = [column_named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
             f"{snapshot.name}: {shown(cursor)} is not a cursor", fix="Pass the `next` of the previous page"
@@ -93,9 +93,9 @@ def compare_rows(left: Sequence[pa.Scalar], right: Sequence[pa.Scalar], keys: Se
     return 0
 
 
-def refuse_unordered(snapshot: Snapshot, keys: Sequence[SortKey]) -> None:
+def refuse_unordered_keys(snapshot: Snapshot, keys: Sequence[SortKey]) -> None:
     for key in keys:
-        kind = named(snapshot, key.column).type
+        kind = column_named(snapshot, key.column).type
         if is_.is_nested(kind):
             raise BadData(
                 f"{snapshot.name}: pages cannot be sorted by column '{key.column}'",
@@ -135,11 +135,11 @@ class PageQuery:
 
     def page(self, size: int, after: str | None, job: Job) -> Page:
         """Return the `size` rows after the cursor `after`, or the first ones without a cursor."""
-        refuse_unordered(self.snapshot, self.keys)
+        refuse_unordered_keys(self.snapshot, self.keys)
         cursor = None if after is None else parse_cursor(self.snapshot, after, self.keys)
         if self.where is None and not self.keys:
             return self._next_rows(size, cursor)
-        positions = self._next_met(size + 1, cursor, job)
+        positions = self._next_matching(size + 1, cursor, job)
         if positions is None:
             positions = self._next_positions(size + 1, cursor, job)
         rows = take_rows(self.snapshot, positions[:size], self.columns)
@@ -147,14 +147,14 @@ class PageQuery:
 
     def _next_rows(self, size: int, cursor: Cursor | None) -> Page:
         position = 0 if cursor is None else self.behind(cursor.row_id)
-        offset = position - int(np.searchsorted(self.snapshot.deleted, position))
+        offset = position - int(np.searchsorted(self.snapshot.deleted_positions, position))
         rows = read_rows(self.snapshot, offset, size, self.columns)
         if offset + size >= self.snapshot.num_rows:
             return Page(rows, None)
         last = live_positions(self.snapshot, np.array([offset + size - 1]))
         return Page(rows, self._cursor(int(last[0])))
 
-    def _next_met(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray | None:
+    def _next_matching(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray | None:
         """Find the next rows in their own order; None if finding and caching all of them is cheaper."""
         if self.keys or self.where is None:
             return None
@@ -225,16 +225,16 @@ def page(node: Node, options: dict[str, Any], size: int, after: str | None, job:
     with query_cursor(node.fields.place, job) as connection:
         query = _answer_with_ranks(node, QueryContext(connection, job))
         if after is not None:
-            last = _parsed(after, fingerprint, node)
+            last = _parse_cursor(after, fingerprint, node)
             connection.register(_AFTER, last)
-            query = query.join(_typed(last), join_type="cross").where(_behind(node.order))
+            query = query.join(_cursor_values(last), join_type="cross").where(_behind(node.order))
         query = query.order_by(*(rank.sql for rank in node.order)).limit(number(size + 1))
         job.check()
         relation = connection.sql(query.sql("duckdb"))
-        uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
+        uuids = [kind == "UUID" for kind in relation.types[len(node.fields.columns) :]]
         table = relation.to_arrow_table()
-    rows, ranks = table.slice(0, size), table.select(range(len(node.fields.all), table.num_columns))
-    values = from_duckdb(rows.select(range(len(node.fields.all))), node.fields.schema)
+    rows, ranks = table.slice(0, size), table.select(range(len(node.fields.columns), table.num_columns))
+    values = from_duckdb(rows.select(range(len(node.fields.columns))), node.fields.schema)
     return Page(
         values, _cursor_text(ranks.slice(size - 1, 1), uuids, fingerprint) if table.num_rows > size else None
     )
@@ -242,7 +242,7 @@ def page(node: Node, options: dict[str, Any], size: int, after: str | None, job:
 
 def _answer_with_ranks(node: Node, context: QueryContext) -> exp.Select:
     """Select the columns of the answer, and those that it is sorted by."""
-    answer = [field.identifier for field in node.fields.all]
+    answer = [field.identifier for field in node.fields.columns]
     ranks = [alias(column(rank.identifier), f"rank{n}") for n, rank in enumerate(node.order)]
     rows = node.source(Identifiers(answer) | node.order_columns, context)
     return exp.select(*map(column, answer), *ranks).from_(rows)
@@ -262,18 +262,18 @@ def _behind(order: Order) -> exp.Expr:
             this=compare(this=value, expression=last), expression=exp.Is(this=value, expression=exp.Null())
         )
         valid = exp.Not(this=exp.Is(this=last, expression=exp.Null()))
-        later.append(every([*equal, valid, further]))
+        later.append(conjunction([*equal, valid, further]))
     return paren(exp.or_(*later)) if later else exp.false()
 
 
-def _typed(row: pa.Table) -> exp.Subquery:
+def _cursor_values(row: pa.Table) -> exp.Subquery:
     """The cursor's sort values. UUIDs are cast back: DuckDB returns them as text."""
     uuids = json.loads(row.schema.metadata[_UUIDS])
     values = [
         alias(cast(column(name), "UUID") if is_uuid else column(name), name)
         for name, is_uuid in zip(row.schema.names, uuids, strict=True)
     ]
-    return exp.select(*values).from_(exp.Table(this=quoted(_AFTER))).subquery(_AFTER)
+    return exp.select(*values).from_(exp.Table(this=quote_identifier(_AFTER))).subquery(_AFTER)
 
 
 def _cursor_text(row: pa.Table, uuids: list[bool], fingerprint: str) -> str:
@@ -284,7 +284,7 @@ def _cursor_text(row: pa.Table, uuids: list[bool], fingerprint: str) -> str:
     return base64.urlsafe_b64encode(sink.getvalue()).decode()
 
 
-def _parsed(after: str, fingerprint: str, node: Node) -> pa.Table:
+def _parse_cursor(after: str, fingerprint: str, node: Node) -> pa.Table:
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(after))) as stream:
             row = stream.read_all()

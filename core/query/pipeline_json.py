@@ -10,8 +10,8 @@ from typing import Any
 from lamella.core.errors import BadFilter, BadQuery, shown
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
-from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from lamella.core.query.source import Pinned, Source, Versioned
+from lamella.core.query.expressions import DEEPEST, Call, ColumnReference, Condition, Constant, Expression
+from lamella.core.query.source import PinnedSource, Source, VersionedSource
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -104,7 +104,7 @@ def _step(obj: Json) -> Step:
 
 
 def _expression_json(expression: Expression) -> Json:
-    if isinstance(expression, Named):
+    if isinstance(expression, ColumnReference):
         return {"column": expression.name}
     if isinstance(expression, Condition):
         return {"condition": expr_json.to_json(expression.filter)}
@@ -119,7 +119,7 @@ def _expression(obj: Json, depth: int = 0) -> Expression:
     if depth > DEEPEST:
         raise ValueError(f"a computed value nests calls more than {DEEPEST} deep")
     if "column" in obj:
-        return Named(_text(obj["column"]))
+        return ColumnReference(_text(obj["column"]))
     if "condition" in obj:
         return Condition(expr_json.from_json(obj["condition"]))
     if "call" in obj:
@@ -364,7 +364,7 @@ def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, 
 
 def _source_json(called: str, dataset: Source) -> Json:
     item: Json = {} if dataset.name == called else {NAME: dataset.name}
-    return {**item, AS_OF: dataset.pinned_version} if isinstance(dataset, Pinned) else item
+    return {**item, AS_OF: dataset.pinned_version} if isinstance(dataset, PinnedSource) else item
 
 
 def _source_named(called: str, item: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
@@ -374,7 +374,7 @@ def _source_named(called: str, item: Mapping[str, Any], find: Callable[[str], So
     dataset = find(name)
     if version is None:
         return dataset
-    if not isinstance(dataset, Versioned):
+    if not isinstance(dataset, VersionedSource):
         raise BadQuery(
             f"the saved query needs version {version} of '{name}'",
             "The dataset with that name has no versions",

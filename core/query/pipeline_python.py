@@ -16,10 +16,17 @@ from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.filters.text import parse, to_text
 from lamella.core.filters.values import natural
-from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, computes_from
+from lamella.core.query.expressions import (
+    Call,
+    ColumnReference,
+    Condition,
+    Constant,
+    Expression,
+    computes_from,
+)
 from lamella.core.query.functions.table import FUNCTIONS
 from lamella.core.query.pipeline_json import query_to_json, to_json
-from lamella.core.query.source import Pinned, Source
+from lamella.core.query.source import PinnedSource, Source
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -92,7 +99,7 @@ class _Writer:
         if dataset is None:
             return self._opener(source)
         code = self._opener(dataset.name)
-        return f"{code}.as_of({dataset.pinned_version})" if isinstance(dataset, Pinned) else code
+        return f"{code}.as_of({dataset.pinned_version})" if isinstance(dataset, PinnedSource) else code
 
     def _step(self, step: Step) -> list[str]:
         write = _STEPS.get(type(step))
@@ -211,7 +218,9 @@ class _Writer:
         parts = []
         if aggregate.value is not None:
             value = aggregate.value
-            parts.append(_quote(value.name) if isinstance(value, Named) else self._value(value, text=False))
+            parts.append(
+                _quote(value.name) if isinstance(value, ColumnReference) else self._value(value, text=False)
+            )
         if aggregate.parameter is not None:
             parts.append(repr(aggregate.parameter))
         if aggregate.where is not None:
@@ -224,10 +233,10 @@ class _Writer:
             value = expression.value
             reads = isinstance(value, str) and computes_from(value, _AnyName)
             return self._constant(value) if reads or not text else self._plain(value)
-        return self._computed(expression)
+        return self._expression_text(expression)
 
-    def _computed(self, expression: Expression) -> str:
-        if isinstance(expression, Named):
+    def _expression_text(self, expression: Expression) -> str:
+        if isinstance(expression, ColumnReference):
             self._needs("lamella", "col")
             return f"col({_quote(expression.name)})"
         if isinstance(expression, Constant):
@@ -251,11 +260,11 @@ class _Writer:
         if sign is not None and len(call.arguments) == 2 and not isinstance(call.arguments[0], Constant):
             return f"({self._operand(call.arguments[0])} {sign} {self._operand(call.arguments[1])})"
         if call.function == "negate" and len(call.arguments) == 1:
-            return f"(-{self._computed(call.arguments[0])})"
+            return f"(-{self._expression_text(call.arguments[0])})"
         first = call.arguments[0] if call.arguments else None
         if call.function in _METHODS and first is not None and not isinstance(first, Constant):
             arguments = ", ".join(map(self._operand, call.arguments[1:]))
-            return f"{self._computed(first)}.{call.function}({arguments})"
+            return f"{self._expression_text(first)}.{call.function}({arguments})"
         if call.function == "when" and len(call.arguments) == 3 and isinstance(first, Condition):
             self._needs("lamella.core.query.expressions", "when")
             chosen = ", ".join(map(self._operand, call.arguments[1:]))
@@ -269,7 +278,9 @@ class _Writer:
 
     def _operand(self, expression: Expression) -> str:
         return (
-            self._plain(expression.value) if isinstance(expression, Constant) else self._computed(expression)
+            self._plain(expression.value)
+            if isinstance(expression, Constant)
+            else self._expression_text(expression)
         )
 
     def _constant(self, value: Any) -> str:
@@ -389,7 +400,7 @@ def to_command(pipeline: Pipeline, place: str, sources: Mapping[str, Source], ta
         return shlex.join([*words, "--steps", json.dumps(to_json(pipeline), ensure_ascii=False)])
     if table:
         words += ["--table", dataset.name]
-    if isinstance(dataset, Pinned):
+    if isinstance(dataset, PinnedSource):
         words += ["--as-of", str(dataset.pinned_version)]
     return shlex.join([*words, *options])
 
@@ -453,11 +464,11 @@ def _group_options(step: Any) -> list[str]:
 
 def _aggregate_option(name: str, aggregate: Aggregate) -> str:
     value = aggregate.value
-    plain = value is None or isinstance(value, Named)
+    plain = value is None or isinstance(value, ColumnReference)
     if aggregate.where is not None or not plain or "=" in name or name != name.strip() or not name:
         raise _NoOption
-    column = value.name if isinstance(value, Named) else ""
-    if isinstance(value, Named) and not column.replace(".", "_").isidentifier():
+    column = value.name if isinstance(value, ColumnReference) else ""
+    if isinstance(value, ColumnReference) and not column.replace(".", "_").isidentifier():
         column = '"' + column.replace('"', '""') + '"'
     if aggregate.function == "quantile":
         column += f", {aggregate.parameter!r}"

@@ -18,13 +18,13 @@ from lamella.core.query import engine
 from lamella.core.query.buckets import HIGH, LOW, bucket_edges, end_of_range, place_of_value
 from lamella.core.query.compile import ROW_COUNT, Compiler, column_values, given_names, value_names
 from lamella.core.query.duckdb_types import sql_type
-from lamella.core.query.expressions import Call, Expression, Named
+from lamella.core.query.expressions import Call, ColumnReference, Expression
 from lamella.core.query.fields import Field, Fields, Value, case, func, number, text
 from lamella.core.query.functions.aggregates import AGGREGATES, aggregate_sql
 from lamella.core.query.functions.table import condition, type_expression
 from lamella.core.query.functions.types import in_common
 from lamella.core.query.plan import Identifiers, Node, QueryContext, Rank
-from lamella.core.query.source import Pinned, Source, whole_snapshot
+from lamella.core.query.source import PinnedSource, Source, whole_snapshot
 from lamella.core.query.sql_clauses import steps_of
 from lamella.core.query.sql_tidying import identifier, refuse_alike, sql_fields, tidy
 from lamella.core.query.steps import (
@@ -93,7 +93,7 @@ class _Key:
 class _Select:
     """A SELECT under construction. `before` are the columns that it selects from. `items` are its output
     columns: names with their SQL, or None for an unchanged column; without items, it selects all. Nothing can
-    be added once it is `closed`."""
+    be added once it is `is_closed`."""
 
     table: str
     before: Fields
@@ -105,11 +105,11 @@ class _Select:
     order: tuple[_Key, ...] = ()
     limit: int | None = None
     offset: int = 0
-    closed: bool = False
+    is_closed: bool = False
 
     @property
     def is_plain(self) -> bool:
-        return self.items is None and not self.is_limited and not self.closed
+        return self.items is None and not self.is_limited and not self.is_closed
 
     @property
     def is_limited(self) -> bool:
@@ -190,7 +190,7 @@ class _Writer:
             return statement
         if len(self._steps) == 1 and rows == _Select(self._steps[0][0], rows.fields, rows.fields):
             return self._steps[0][1]
-        named = [f"{name} AS (\n{_indented(body)}\n)" for name, body in self._steps]
+        named = [f"{name} AS (\n{_indent(body)}\n)" for name, body in self._steps]
         return f"WITH {', '.join(named)}\n{statement}"
 
     def _rows(self, pipeline: Pipeline) -> _Select:
@@ -205,7 +205,7 @@ class _Writer:
 
     def _table(self, source: str) -> str:
         dataset = self._sources[source]
-        version = f" AT (VERSION => {dataset.pinned_version})" if isinstance(dataset, Pinned) else ""
+        version = f" AT (VERSION => {dataset.pinned_version})" if isinstance(dataset, PinnedSource) else ""
         return identifier(dataset.name) + version
 
     def _after(self, step: Step, rows: _Select, node: Node) -> _Select:
@@ -220,7 +220,7 @@ class _Writer:
 
     # Steps of SQL -------------------------------------------------------------------------
 
-    def _nested(self, rows: _Select, in_order: bool = False) -> _Select:
+    def _nest(self, rows: _Select, in_order: bool = False) -> _Select:
         """Start a new SELECT from the rows so far, under a new name. The sort order moves to the new SELECT,
         unless its columns are gone, or the rows must be sorted before (`in_order`)."""
         if rows == _Select(rows.table, rows.fields, rows.fields):
@@ -238,7 +238,7 @@ class _Writer:
         return f"step_{number}"
 
     def _where(self, step: Where, rows: _Select, _node: Node) -> _Select:
-        rows = rows if rows.is_plain else self._nested(rows)
+        rows = rows if rows.is_plain else self._nest(rows)
         match = self._condition(step.condition, rows.before)
         return replace(rows, where=(*rows.where, match))
 
@@ -253,32 +253,32 @@ class _Writer:
                 or name in computed
             ):
                 if computed:
-                    rows = _with_computed(rows, computed)
-                rows, computed = self._nested(rows, in_order=ordered), {}
+                    rows = _with_computed_items(rows, computed)
+                rows, computed = self._nest(rows, in_order=ordered), {}
             expression = type_expression(value, rows.before)
             computed[name] = self._tidy(expression.value.sql, rows.before, expression.value.type)
-            rows = replace(rows, fields=rows.fields.replaced(Field(name, expression.value.type, name)))
-        return _with_computed(rows, computed)
+            rows = replace(rows, fields=rows.fields.with_field(Field(name, expression.value.type, name)))
+        return _with_computed_items(rows, computed)
 
     def _select(self, step: Select, rows: _Select, _node: Node) -> _Select:
         items = dict(rows.items) if rows.items is not None else dict.fromkeys(rows.before.names)
         inside = [name for name in step.columns if name not in rows.fields]
         ordering = {key.name for key in rows.order if items.get(key.name) is not None}
-        if rows.closed or not ordering <= set(step.columns) or (inside and rows.items is not None):
-            rows = self._nested(rows, in_order=not ordering <= set(step.columns))
+        if rows.is_closed or not ordering <= set(step.columns) or (inside and rows.items is not None):
+            rows = self._nest(rows, in_order=not ordering <= set(step.columns))
             items = dict.fromkeys(rows.before.names)
         paths = {name: self._path(name, rows.before) for name in inside}
         return replace(rows, items=tuple((name, paths.get(name, items.get(name))) for name in step.columns))
 
     def _path(self, name: str, fields: Fields) -> str:
-        expression = type_expression(Named(name), fields)
+        expression = type_expression(ColumnReference(name), fields)
         return self._tidy(expression.value.sql, fields, expression.value.type)
 
     def _sort(self, step: Sort, rows: _Select, _node: Node) -> _Select:
         rows = self._with_paths([key.column for key in step.keys], rows)
         computed = {name for name, sql in rows.items or () if sql is not None and name in rows.before}
-        if rows.is_limited or rows.closed or not computed.isdisjoint(key.column for key in step.keys):
-            rows = self._nested(rows)
+        if rows.is_limited or rows.is_closed or not computed.isdisjoint(key.column for key in step.keys):
+            rows = self._nest(rows)
         keys = [_Key(key.column, key.descending) for key in step.keys]
         named = {key.name for key in keys}
         before = (key for key in rows.order if key.name not in named)
@@ -294,12 +294,12 @@ class _Writer:
         return rows
 
     def _limit(self, step: Limit, rows: _Select, _node: Node) -> _Select:
-        rows = self._nested(rows) if rows.is_limited or rows.closed else rows
+        rows = self._nest(rows) if rows.is_limited or rows.is_closed else rows
         return replace(rows, limit=step.count, offset=step.offset)
 
     def _group(self, step: Group, rows: _Select, _node: Node) -> _Select:
         rows = self._with_paths(step.keys, rows)
-        rows = rows if rows.is_plain else self._nested(rows)
+        rows = rows if rows.is_plain else self._nest(rows)
         return self._group_by(rows, step.keys, step.aggregates, step.having)
 
     def _group_by(
@@ -312,23 +312,23 @@ class _Writer:
                 *(rows.before[key] for key in keys),
                 *(Field(name, kind, name) for name, _sql, kind in aggregated),
             ),
-            trusted=True,
+            is_trusted=True,
         )
         items = (*((key, None) for key in keys), *((name, sql) for name, sql, _kind in aggregated))
         named = tuple(map(identifier, keys))
         grouped = replace(
-            rows, fields=fields, items=items, group=named, order=tuple(map(_Key, keys)), closed=False
+            rows, fields=fields, items=items, group=named, order=tuple(map(_Key, keys)), is_closed=False
         )
         if having is None:
             return grouped
         if all(name not in rows.before for name, _sql, _kind in aggregated):
             return replace(grouped, having=self._condition(having, fields))
-        nested = self._nested(grouped)
+        nested = self._nest(grouped)
         return replace(nested, where=(self._condition(having, nested.before),))
 
     def _aggregate(self, aggregate: Aggregate, rows: _Select) -> tuple[str, pa.DataType]:
         function = AGGREGATES.get(aggregate.function)
-        if function is not None and function.ordered and not rows.order:
+        if function is not None and function.is_ordered and not rows.order:
             raise BadQuery(
                 f"{rows.fields.place}: '{function.id}' of rows that are not sorted cannot be written as SQL",
                 "Tables have no order in SQL",
@@ -339,7 +339,7 @@ class _Writer:
 
     def _pivot(self, step: Pivot, rows: _Select, node: Node) -> _Select:
         rows = self._with_paths([*step.keys, step.column], rows)
-        rows = rows if rows.is_plain else self._nested(rows)
+        rows = rows if rows.is_plain else self._nest(rows)
         source_rows, (*_keys, across) = self._compiler.reachable((*step.keys, step.column), node)
         if step.values is None:
             across_values = column_values(self._compiler, source_rows, across)
@@ -355,7 +355,7 @@ class _Writer:
         return self._group_by(rows, step.keys, tuple(cells))
 
     def _unpivot(self, step: Unpivot, rows: _Select, _node: Node) -> _Select:
-        rows = self._nested(self._with_paths(step.columns, rows), in_order=True)
+        rows = self._nest(self._with_paths(step.columns, rows), in_order=True)
         values = [Value(_column(name), rows.before[name].type, name) for name in step.columns]
         common = in_common(values)
         if common is None:
@@ -367,37 +367,37 @@ class _Writer:
             (step.name, self._tidy(names, rows.before)),
             (step.value, self._tidy(cells, rows.before)),
         )
-        return replace(rows, items=(*own, *unpivoted), closed=True)
+        return replace(rows, items=(*own, *unpivoted), is_closed=True)
 
     def _unwind(self, step: Unwind, rows: _Select, _node: Node) -> _Select:
-        rows = self._nested(self._with_paths([step.column], rows), in_order=True)
+        rows = self._nest(self._with_paths([step.column], rows), in_order=True)
         lists = _column(step.column)
         if step.keep_empty:
             filled = exp.GT(this=func("len", lists), expression=number(0))
             lists = case(filled, lists, exp.Array(expressions=[exp.Null()]))
         item = self._tidy(func("unnest", lists), rows.before)
         items = tuple((name, item if name == step.column else None) for name in rows.before.names)
-        return replace(rows, items=items, closed=True)
+        return replace(rows, items=items, is_closed=True)
 
     def _buckets(self, step: Buckets, rows: _Select, node: Node) -> _Select:
         rows = self._with_paths([step.column], rows)
-        rows = self._nested(rows) if not rows.is_plain else rows
+        rows = self._nest(rows) if not rows.is_plain else rows
         ends = bucket_edges(self._compiler, step, node)[2]
         place = "bucket"
         while place in rows.fields or place in dict(step.aggregates):
             place += "_"
         numbered, _used = place_of_value(rows.before[step.column], ends, rows.before)
         numbers = self._tidy(numbered, rows.before)
-        fields = rows.before.replaced(Field(place, pa.int64(), place))
-        rows = self._nested(replace(_with_computed(rows, {place: numbers}), fields=fields))
-        rows = self._nested(self._group_by(rows, [place], step.aggregates))
+        fields = rows.before.with_field(Field(place, pa.int64(), place))
+        rows = self._nest(replace(_with_computed_items(rows, {place: numbers}), fields=fields))
+        rows = self._nest(self._group_by(rows, [place], step.aggregates))
         ranges = [(name, self._tidy(end_of_range(ends, place, name), rows.before)) for name in (LOW, HIGH)]
         items = (*ranges, *((name, None) for name, _ in step.aggregates))
         return replace(rows, items=items, order=(_Key(place),))
 
     def _join(self, step: Join, rows: _Select, node: Node) -> _Select:
-        left = self._nested(self._with_paths(step.left_on, rows))
-        right = self._nested(self._rows(step.other))
+        left = self._nest(self._with_paths(step.left_on, rows))
+        right = self._nest(self._rows(step.other))
         self._with_paths(step.right_on, right)
         pairs = list(zip(step.left_on, step.right_on, strict=True))
         for left_key, right_key in pairs:
@@ -412,19 +412,19 @@ class _Writer:
             join_names = self._compiler.after(step, node).fields.names[len(left.before.names) :]
             items = tuple(_join_items(step, left, right, join_names))
         before = left.before if items is None else Fields(left.before.place, ())
-        return replace(left, table=table, before=before, items=items, closed=True)
+        return replace(left, table=table, before=before, items=items, is_closed=True)
 
     def _sql(self, step: Sql, rows: _Select, node: Node) -> _Select:
         named = "\n".join(step.text.strip().rstrip(";").splitlines())
         body = named
         renamed = [(name, self._table(source)) for name, source in step.tables]
         renamed = [(name, table) for name, table in renamed if identifier(name) != table]
-        rows = self._nested(rows, in_order=True)
+        rows = self._nest(rows, in_order=True)
         if identifier(step.rows) != rows.table:
             renamed.append((step.rows, rows.table))
         if renamed:
             names = ", ".join(f"{identifier(name)} AS (SELECT * FROM {table})" for name, table in renamed)
-            body = f"WITH {names}\nSELECT * FROM (\n{_indented(named)}\n)"
+            body = f"WITH {names}\nSELECT * FROM (\n{_indent(named)}\n)"
         name = self._step_name()
         self._steps.append((name, body))
         fields = sql_fields(self._compiler.after(step, node).fields)
@@ -443,7 +443,7 @@ def _column(name: str) -> exp.Expr:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def _with_computed(rows: _Select, computed: Mapping[str, str]) -> _Select:
+def _with_computed_items(rows: _Select, computed: Mapping[str, str]) -> _Select:
     items = dict.fromkeys(rows.before.names) | dict(computed)
     return replace(rows, items=tuple(items.items()))
 
@@ -457,7 +457,7 @@ def _names_in(value: Expression) -> set[str]:
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Named):
+        if isinstance(part, ColumnReference):
             names.update((part.name, part.name.partition(".")[0]))
         elif isinstance(part, Condition):
             for name in columns_read(part.filter):
@@ -500,7 +500,7 @@ def _refuse_types(left: Field, right: Field) -> None:
         )
 
 
-def _indented(body: str) -> str:
+def _indent(body: str) -> str:
     return "\n".join(f"  {line}" for line in body.splitlines())
 
 

@@ -30,12 +30,12 @@ from lamella.core.query.fields import (
     alias,
     cast_to,
     column,
-    every,
+    conjunction,
     func,
     leaf,
     number,
     paren,
-    quoted,
+    quote_identifier,
 )  # fmt: skip
 from lamella.core.query.find import READ_WHOLE, Method, RowSearch, Strategy, is_cacheable
 from lamella.core.query.steps import Aggregates
@@ -49,14 +49,14 @@ Values: TypeAlias = "dict[str, tuple[exp.Expr, Identifiers]]"
 @dataclass(frozen=True)
 class QueryContext:
     """The state of a running query. Rows in memory are registered on `cursor`. `read` records what is read of
-    each dataset, `strategies` how its rows are found, and `shared` which columns are needed of rows that
-    several parts share, by name. With `decodings`, columns of files may come from memory while `grouping`;
-    for joins and sorts DuckDB needs the statistics in the files."""
+    each dataset, `strategies` how its rows are found, and `shared_columns` which columns are needed of rows
+    that several parts share, by name. With `decodings`, columns of files may come from memory while
+    `grouping`; for joins and sorts DuckDB needs the statistics in the files."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
-    shared: dict[str, Identifiers] = field(default_factory=dict)
+    shared_columns: dict[str, Identifiers] = field(default_factory=dict)
     strategies: list[Strategy] = field(default_factory=list)
     decodings: Decodings | None = None
     grouping: bool = False
@@ -114,7 +114,7 @@ class FilterNode(Node):
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         rows = self._rows.source(identifiers | self._inputs, context)
-        condition = every(map(leaf, self._conditions))
+        condition = conjunction(map(leaf, self._conditions))
         return exp.select("*", copy=False).from_(rows, copy=False).where(condition, copy=False)
 
 
@@ -203,7 +203,7 @@ class JoinNode(Node):
         self.depth = max(left.depth, right.depth) + 1
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        condition = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
+        condition = conjunction(exp.EQ(this=left, expression=right) for left, right in self._keys)
         inputs = Identifiers(reference.name for reference in condition.find_all(exp.Column))
         context = replace(context, grouping=False)
         left = self._left.source(identifiers | inputs, context, "l")
@@ -247,49 +247,49 @@ class SharedNode(Node):
         self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        if self._name not in context.shared:
+        if self._name not in context.shared_columns:
             return self._rows.query(identifiers, context)
-        context.shared[self._name] |= identifiers
-        return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
+        context.shared_columns[self._name] |= identifiers
+        return exp.select("*", copy=False).from_(exp.Table(this=quote_identifier(self._name)), copy=False)
 
     def name(self, context: QueryContext) -> None:
         """Make everything built from now on select the rows by their name."""
-        context.shared[self._name] = Identifiers()
+        context.shared_columns[self._name] = Identifiers()
 
     def read_into(self, query: exp.Select, context: QueryContext) -> exp.Select:
         """Add the rows, under their name, to the query."""
-        rows = self._rows.query(context.shared.pop(self._name), context)
-        return query.with_(quoted(self._name), as_=rows, materialized=True)
+        rows = self._rows.query(context.shared_columns.pop(self._name), context)
+        return query.with_(quote_identifier(self._name), as_=rows, materialized=True)
 
 
 class FacetNode(Node):
     """One row with the whole answers of several queries, each as a list of rows."""
 
     def __init__(self, shared: SharedNode, fields: Fields, parts: Sequence[Node]) -> None:
-        self._shared, self._parts, self.fields = shared, parts, fields
+        self._shared_node, self._parts, self.fields = shared, parts, fields
         self.order = ()
         self.depth = max((part.depth for part in parts), default=shared.depth) + 1
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         parts = [
             pair
-            for pair in zip(self.fields.all, self._parts, strict=True)
+            for pair in zip(self.fields.columns, self._parts, strict=True)
             if pair[0].identifier in identifiers
         ]
         if not parts:
             return exp.select(alias(number(1), "row"), copy=False)
-        self._shared.name(context)
+        self._shared_node.name(context)
         lists = [self._packed_rows(part, field.identifier, context) for field, part in parts]
         query = exp.select("*", copy=False).from_(lists[0], copy=False)
         for query_part in lists[1:]:
             query = query.join(query_part, join_type="cross", copy=False)
-        return self._shared.read_into(query, context)
+        return self._shared_node.read_into(query, context)
 
     def _packed_rows(self, part: Node, identifier: str, context: QueryContext) -> exp.Subquery:
         """One row with a list of all rows of a part. DuckDB 2.0 fails on a scalar subquery that contains a
         full join."""
-        identifiers = Identifiers(field.identifier for field in part.fields.all)
-        rows_value: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
+        identifiers = Identifiers(field.identifier for field in part.fields.columns)
+        rows_value: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.columns))
         if part.order:
             rows_value = exp.Order(this=rows_value, expressions=[rank.sql for rank in part.order])
         every_row = exp.Coalesce(this=func("list", rows_value), expressions=[exp.Array(expressions=[])])
@@ -310,9 +310,9 @@ def sample_node(rows: Node, count: int, seed: int) -> Node:
 def select_answer(node: Node, context: QueryContext) -> exp.Select:
     """Select the columns of the answer, in order; null if there are none, since SQL has no rows without
     columns."""
-    columns: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
+    columns: list[exp.Expr] = [column(field.identifier) for field in node.fields.columns]
     columns = columns or [exp.Null()]
-    identifiers = Identifiers(field.identifier for field in node.fields.all)
+    identifiers = Identifiers(field.identifier for field in node.fields.columns)
     if node.in_order or not node.order:
         return exp.select(*columns, copy=False).from_(node.source(identifiers, context), copy=False)
     rows = node.source(identifiers | node.order_columns, context)
@@ -355,14 +355,14 @@ class ScanNode(Node):
         self._position = f"s{number}"
         ids = snapshot.ids if by_id else None
         self.order = (Rank(self._position if ids is None else self._identifier(ids), position=True),)
-        self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
+        self.in_order = snapshot.overlay is None and not len(snapshot.deleted_positions)
 
     def with_filter(self, where: Filter) -> ScanNode:
         bind(where, self.fields.schema, self.fields.place)
         return ScanNode(self.snapshot, self._number, (*self.where, where), self._by_id)
 
     def _columns_read(self, identifiers: Identifiers) -> list[Column]:
-        filtered = {c.key for c in self._filtered()}
+        filtered = {c.key for c in self._filter_columns()}
         return [c for c in self.snapshot.columns if c.key in filtered or self._identifier(c) in identifiers]
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
@@ -377,7 +377,7 @@ class ScanNode(Node):
         )
         if not self.where or positions is not None:
             return query
-        return query.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
+        return query.where(to_sql(self._bound_filter(), {c.name: identifier(c) for c in columns}), copy=False)
 
     def _stored_columns(self, columns: Sequence[Column], context: QueryContext) -> exp.Subquery:
         """The stored columns. For a large file, a filter may gain more from statistics than from decoded
@@ -391,7 +391,7 @@ class ScanNode(Node):
         if not self.where:
             context.strategies.append(READ_WHOLE)
             return None
-        search = RowSearch(self.snapshot, self._bound(), statement=True)
+        search = RowSearch(self.snapshot, self._bound_filter(), statement=True)
         context.strategies.append(search.strategy)
         if search.strategy.method is not Method.INDEX:
             return None
@@ -406,10 +406,10 @@ class ScanNode(Node):
     def _identifier(self, column_: Column) -> str:
         return f"s{self._number}c{column_.key}"
 
-    def _bound(self) -> Filter:
+    def _bound_filter(self) -> Filter:
         return bind(all_of(self.where), self.fields.schema, self.fields.place)
 
-    def _filtered(self) -> Sequence[Column]:
+    def _filter_columns(self) -> Sequence[Column]:
         from lamella.core.query.functions.table import columns_of
 
-        return project(self.snapshot, columns_of(self._bound())) if self.where else ()
+        return project(self.snapshot, columns_of(self._bound_filter())) if self.where else ()

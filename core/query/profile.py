@@ -15,7 +15,7 @@ from lamella.core.query.engine import cursor
 from lamella.core.query.figure_rows import LocalRows
 from lamella.core.query.plan import ScanNode
 from lamella.core.scan.cache import LruCache
-from lamella.core.scan.read import read_all
+from lamella.core.scan.read import read_all_rows
 from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
 
 TOP_VALUES = 10
@@ -96,7 +96,7 @@ def profile(
     profile = recent_profiles.get([key])[0]
     if profile is None:
         work = job or Job()
-        scan = ScanNode(_narrowed(snapshot, name, where, work), 0)
+        scan = ScanNode(_narrow(snapshot, name, where, work), 0)
         scan = scan if where is None else scan.with_filter(where)
         with cursor(work, snapshot.name) as connection:
             rows = LocalRows(scan, key, connection, work, decodes=False)
@@ -105,14 +105,16 @@ def profile(
     return profile
 
 
-def _narrowed(snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> Snapshot:
+def _narrow(snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> Snapshot:
     """For a wide file, the needed columns in memory. Each statement in DuckDB goes through all columns of a
     file, which takes 0.3 s for ten thousand."""
     names = list(dict.fromkeys([name, *(columns_read(where) if where is not None else ())]))
     is_wide = len(snapshot.columns) >= WIDE and snapshot.num_rows <= EXACT_ROWS
     if not is_wide or asks_words(where) or not all(each in snapshot.by_name for each in names):
         return snapshot
-    return snapshot_of_rows(read_all(snapshot, [snapshot.column(each) for each in names], job), snapshot.name)
+    return snapshot_of_rows(
+        read_all_rows(snapshot, [snapshot.column(each) for each in names], job), snapshot.name
+    )
 
 
 def read_profile(values: ColumnValues, name: str) -> ColumnProfile:

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 from pyarrow import types as is_
 
 from lamella.core.arrow.nested_values import type_at
-from lamella.core.filters.binding import Bound
+from lamella.core.filters.binding import BoundPredicate
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, columns_read, fold
 from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
-from lamella.core.filters.values import Narrowed, narrow, narrow_each, value_range
-from lamella.core.scan.parquet_file import Footer, unchanged
+from lamella.core.filters.values import NarrowedTest, narrow, narrow_values, value_range
+from lamella.core.scan.parquet_file import Footer, unchanged_footer
 from lamella.core.scan.read import Piece, changed_cells
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
@@ -44,7 +44,7 @@ UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
 
 def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
     """The extents of a column, or of a field inside structs, by row group."""
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     name = segment.names.get(column.key)
     if name is None:
         constant = column.key in segment.constants
@@ -77,7 +77,7 @@ def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[int | float, in
     """The least and the greatest stored value of a column of numbers or moments without nulls, according to
     the footers: for floats these leave out NaN, and may be wrong. None if some rows are not in files, or
     footers lack the values."""
-    if len(snapshot.deleted) or changed_cells(snapshot, column) is not None:
+    if len(snapshot.deleted_positions) or changed_cells(snapshot, column) is not None:
         return None
     extents = list[Extent]()
     for segment in snapshot.segments:
@@ -98,7 +98,7 @@ def _is_stated(extent: Extent) -> bool:
 
 def _float_extents(segment: FileSegment, column: Column) -> Iterator[Extent]:
     """The extents of a column of floats by row group, as stated."""
-    footer, name = unchanged(segment), segment.names.get(column.key)
+    footer, name = unchanged_footer(segment), segment.names.get(column.key)
     place = None if name is None else _place(footer, (name, *column.path))
     if place is None or not is_.is_floating(footer.schema.field(name).type):
         yield UNKNOWN
@@ -209,7 +209,7 @@ def _is_changed(snapshot: Snapshot, piece: Piece, columns: Any) -> bool:
 
 def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
     def leaf(condition: Predicate) -> Might:
-        if not isinstance(condition, Bound) or condition.ignore_case:
+        if not isinstance(condition, BoundPredicate) or condition.ignore_case:
             return Might()
         extent = extents.get(condition.place.name, UNKNOWN)
         operand = StatisticsOperand(extent, condition.place.type, condition.memo)
@@ -234,26 +234,26 @@ class StatisticsOperand:
     """A column of a row group, by its statistics. Raises `NotInStatistics` for anything they do not cover."""
 
     def __init__(self, extent: Extent, type_: pa.DataType, cache: dict[Any, Any]) -> None:
-        self._extent, self._type, self._made = extent, type_, cache
+        self._extent, self._type, self._cache = extent, type_, cache
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotInStatistics(name)
 
     def compare(self, how: str, value: Any) -> Might:
         if isinstance(value, str | bytes):
-            return self._compared(how, value.encode() if isinstance(value, str) else value)
+            return self._compare(how, value.encode() if isinstance(value, str) else value)
         if not self._extent.values or self._extent.low is None or isinstance(self._extent.low, bytes):
-            return self._compared(how, None)
-        narrowed = self._narrowed(how, value)
-        return self.always(narrowed) if isinstance(narrowed, bool) else self._compared(*narrowed)
+            return self._compare(how, None)
+        narrowed = self._narrow(how, value)
+        return self.always(narrowed) if isinstance(narrowed, bool) else self._compare(*narrowed)
 
-    def _narrowed(self, how: str, value: Any) -> Narrowed:
+    def _narrow(self, how: str, value: Any) -> NarrowedTest:
         if not _is_number(value):
             raise NotInStatistics(how)
         key = (StatisticsOperand, how, value)
-        if key not in self._made:
-            self._made[key] = narrow(how, value, *value_range(self._type))
-        range_: Narrowed = self._made[key]
+        if key not in self._cache:
+            self._cache[key] = narrow(how, value, *value_range(self._type))
+        range_: NarrowedTest = self._cache[key]
         return range_
 
     def one_of(self, values: Sequence[Any]) -> Might:
@@ -261,9 +261,9 @@ class StatisticsOperand:
         extent = self._extent
         if not extent.values or extent.low is None or not values:
             return Might(extent.values and bool(values))
-        candidates = self._made.get(StatisticsOperand)
+        candidates = self._cache.get(StatisticsOperand)
         if candidates is None:
-            candidates = self._made[StatisticsOperand] = sorted(self._comparable_values(values))
+            candidates = self._cache[StatisticsOperand] = sorted(self._comparable_values(values))
         if candidates and not isinstance(extent.low, type(candidates[0])):
             return Might()
         first = bisect_left(candidates, extent.low)
@@ -279,7 +279,7 @@ class StatisticsOperand:
             return values
         if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in kinds):
             raise NotInStatistics("eq")
-        return narrow_each(values, *value_range(self._type))
+        return narrow_values(values, *value_range(self._type))
 
     def starts_with(self, text: str) -> Might:
         start, (low, high) = text.encode(), (self._extent.low, self._extent.high)
@@ -308,17 +308,17 @@ class StatisticsOperand:
     def either(self, left: Might, right: Might) -> Might:
         return Might(left.meet or right.meet, left.fail and right.fail)
 
-    def _compared(self, how: str, value: Any) -> Might:
+    def _compare(self, how: str, value: Any) -> Might:
         extent = self._extent
         if not extent.values:
             return Might(False)
         if extent.low is None or not isinstance(extent.low, type(value)):
             return Might()
-        some, all_meet = _COMPARED[how](extent.low, extent.high, value)
+        some, all_meet = _COMPARISONS[how](extent.low, extent.high, value)
         return Might(some, extent.nulls or not all_meet)
 
 
-_COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
     "eq": lambda low, high, v: (low <= v <= high, low == v == high),
     "lt": lambda low, high, v: (low < v, high < v),
     "lte": lambda low, high, v: (low <= v, high <= v),
@@ -334,4 +334,4 @@ def _is_number(value: Any) -> bool:
 
 def row_groups_of(snapshot: Snapshot) -> int:
     """The number of row groups of the snapshot's files; parses footers that were not read before."""
-    return sum(unchanged(file).metadata.num_row_groups for file in snapshot.files)
+    return sum(unchanged_footer(file).metadata.num_row_groups for file in snapshot.files)

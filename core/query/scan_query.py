@@ -14,7 +14,7 @@ from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
 from lamella.core.query.steps import Limit, Select, Sort, Step, Where
-from lamella.core.scan.read import read_all, read_rows, schema_of, stream_columns, take_rows
+from lamella.core.scan.read import read_all_rows, read_rows, schema_of, stream_columns, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, project
 from lamella.core.validation import count_of, names_of
 
@@ -113,7 +113,7 @@ def read_scan(
     if positions is not None:
         return take_rows(snapshot, positions, columns)
     if query.limit is None and query.offset == 0:
-        return read_all(snapshot, columns, job)
+        return read_all_rows(snapshot, columns, job)
     count_rows = snapshot.num_rows if query.limit is None else query.limit
     return read_rows(snapshot, query.offset, count_rows, columns)
 

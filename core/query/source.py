@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Keys = tuple[tuple[str, ...], tuple[str, ...]]
 """Key columns of one source, and the corresponding ones of another."""
-When = int | str | dt.datetime
+VersionOrTime = int | str | dt.datetime
 """A version of a table: its number, its name, or a time at which it was the current one."""
 
 
@@ -48,16 +48,16 @@ class Fillable(Protocol):
 
 
 @runtime_checkable
-class Versioned(Protocol):
+class VersionedSource(Protocol):
     """Rows that change, and have versions."""
 
-    def as_of(self, when: When) -> Source:
+    def as_of(self, when: VersionOrTime) -> Source:
         """The rows as they were. Raises `StoreProblem` for a version that has expired."""
         ...
 
 
 @runtime_checkable
-class Pinned(Protocol):
+class PinnedSource(Protocol):
     """Rows that stay at one version."""
 
     @property
@@ -65,7 +65,7 @@ class Pinned(Protocol):
 
 
 @runtime_checkable
-class Computed(Protocol):
+class ComputedSource(Protocol):
     """Rows with columns that a statement computes."""
 
     @property
@@ -91,7 +91,7 @@ class Engine(Protocol):
 
     def count(self, query: Question, job: Job) -> int: ...
 
-    def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
+    def fetch(self, query: Question, job: Job, before: FetchedRows | None = None) -> FetchedRows:
         """Fetch the rows of the answer, up to a limit; given the rows fetched `before`, fetch as many
         more."""
         ...
@@ -149,7 +149,7 @@ class FigureRows(Protocol):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedRows:
     """Fetched rows of an answer. `total` is the number of rows in the answer; `snapshot` has the first of
     them, or all. `token` is the same as long as the answer is; `bookmark` is where the engine continues."""
 
@@ -215,18 +215,18 @@ class StoreTable(Protocol):
 class SnapshotSource:
     """The rows of a snapshot as a source."""
 
-    frozen: Snapshot
+    frozen_snapshot: Snapshot
 
     @property
     def name(self) -> str:
-        return self.frozen.name
+        return self.frozen_snapshot.name
 
     @property
     def schema(self) -> pa.Schema:
-        return self.frozen.schema
+        return self.frozen_snapshot.schema
 
     def snapshot(self) -> Snapshot:
-        return self.frozen
+        return self.frozen_snapshot
 
 
 def whole_snapshot(source: Source, job: Job) -> Snapshot:

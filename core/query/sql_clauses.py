@@ -237,7 +237,7 @@ class _Reader:
         for name, value in items:
             if value.find(exp.AggFunc):
                 aggregates[name] = AggregateCalls(scope).read(value)
-            elif not any(_same(value, key) for key in keys):
+            elif not any(_are_same(value, key) for key in keys):
                 raise OtherSql
             elif not (isinstance(value, exp.Column) and scope.name(value) == name):
                 computed[name] = value
@@ -280,7 +280,7 @@ class _Reader:
 
     def _key_name(self, key: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> str:
         for name, value in items:
-            if _same(value, key):
+            if _are_same(value, key):
                 return name
         if isinstance(key, exp.Column):
             return scope.name(key)
@@ -309,7 +309,7 @@ def _cte_list(clause: exp.Expr | None, _ctes: object) -> list[exp.Expr]:
     return list(clause.expressions)
 
 
-def _same(left: exp.Expr, right: exp.Expr) -> bool:
+def _are_same(left: exp.Expr, right: exp.Expr) -> bool:
     return canonical(left) == canonical(right)
 
 
@@ -365,7 +365,7 @@ def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr
     def by_name(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc | exp.Filter):
             for name, value in items:
-                if _same(value, node):
+                if _are_same(value, node):
                     return exp.column(exp.to_identifier(name, quoted=True))
             raise OtherSql
         return node

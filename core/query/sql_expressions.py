@@ -16,7 +16,7 @@ from sqlglot import exp
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
 from lamella.core.filters.text.lexer import number
-from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
+from lamella.core.query.expressions import Call, ColumnReference, Condition, Constant, Expression
 from lamella.core.query.fields import Fields
 from lamella.core.query.functions.table import type_expression
 from lamella.core.query.sql_tidying import tidy
@@ -107,7 +107,7 @@ def literal_of(tree: exp.Expr) -> Any:
     if isinstance(tree, exp.Boolean):
         return tree.this
     if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal) and tree.this.is_string:
-        read_literal = _TYPED.get(tree.to.sql("duckdb"))
+        read_literal = _LITERAL_READERS.get(tree.to.sql("duckdb"))
         if read_literal is not None:
             try:
                 return read_literal(tree.this.this)
@@ -116,7 +116,7 @@ def literal_of(tree: exp.Expr) -> Any:
     raise OtherSql
 
 
-def _zoned(text: str) -> dt.datetime:
+def _read_zoned_time(text: str) -> dt.datetime:
     moment = dt.datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("it has no zone")
@@ -130,10 +130,10 @@ def _local(text: str) -> dt.datetime:
     return moment
 
 
-_TYPED: dict[str, Callable[[str], Any]] = {
+_LITERAL_READERS: dict[str, Callable[[str], Any]] = {
     "DATE": dt.date.fromisoformat,
     "TIMESTAMP": _local,
-    "TIMESTAMPTZ": _zoned,
+    "TIMESTAMPTZ": _read_zoned_time,
     "DOUBLE": float,
 }
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -201,7 +201,9 @@ class Conditions:
         if isinstance(tree, exp.Boolean):
             return And(()) if tree.this is positive else Or(())
         if isinstance(tree, exp.Column):
-            return self._bound(Predicate(self._scope.name(tree), "is_true" if positive else "is_false"))
+            return self._check_predicate(
+                Predicate(self._scope.name(tree), "is_true" if positive else "is_false")
+            )
         if isinstance(tree, exp.Is):
             return self._is(tree, positive)
         if isinstance(tree, exp.NullSafeEQ | exp.NullSafeNEQ):
@@ -209,7 +211,7 @@ class Conditions:
             name, value = self._scope.name(bare(tree.this)), bare(tree.expression)
             if isinstance(value, exp.Null):
                 return Predicate(name, "is_null" if equal else "not_null")
-            return self._bound(Predicate(name, "eq" if equal else "ne", (literal_of(value),)))
+            return self._check_predicate(Predicate(name, "eq" if equal else "ne", (literal_of(value),)))
         if type(tree) in _COMPARISONS:
             return self._comparison(tree, positive)
         like = tree.this if isinstance(tree, exp.Escape) else tree
@@ -240,14 +242,14 @@ class Conditions:
         value, also = _fold(right)
         if folds and not also and value.sql() != value.sql().lower():
             raise OtherSql
-        result = self._bound(Predicate(name, operator, (literal_of(value),), folds))
+        result = self._check_predicate(Predicate(name, operator, (literal_of(value),), folds))
         return _without_null(result, name) if operator in _INCLUDE_NULL else result
 
     def _columns(self, name: str, operator: str, target: str) -> Filter:
         own, two = self._scope.fields[name].type, self._scope.fields[target].type
         if not own.equals(two):
             raise OtherSql
-        result = self._bound(Predicate(name, operator, (Reference(target),)))
+        result = self._check_predicate(Predicate(name, operator, (Reference(target),)))
         if operator not in _INCLUDE_NULL:
             return result
         return all_of([result, Predicate(name, "not_null"), Predicate(target, "not_null")])
@@ -256,12 +258,12 @@ class Conditions:
         """Read a condition that is null where its column is null."""
         if isinstance(tree, exp.In):
             values = tuple(literal_of(expression) for expression in tree.expressions)
-            return self._bound(Predicate(self._scope.name(bare(tree.this)), "in", values))
+            return self._check_predicate(Predicate(self._scope.name(bare(tree.this)), "in", values))
         if isinstance(tree, exp.Between):
             values = (literal_of(tree.args["low"]), literal_of(tree.args["high"]))
-            return self._bound(Predicate(self._scope.name(bare(tree.this)), "between", values))
+            return self._check_predicate(Predicate(self._scope.name(bare(tree.this)), "between", values))
         if isinstance(tree, exp.Like | exp.ILike | exp.Escape):
-            return self._bound(self._like(tree))
+            return self._check_predicate(self._like(tree))
         operator = _FUNCTIONS.get(type(tree))
         if operator is None:
             raise OtherSql
@@ -270,7 +272,7 @@ class Conditions:
         if folds != also:
             raise OtherSql
         result = Predicate(self._scope.name(column), operator, (_text(value),), folds)
-        return self._bound(result)
+        return self._check_predicate(result)
 
     def _like(self, tree: exp.Expr) -> Predicate:
         escaped = isinstance(tree, exp.Escape)
@@ -288,7 +290,7 @@ class Conditions:
     def _either_way(self, test: Predicate, positive: bool) -> Filter:
         return test if positive else _without_null(_opposite(test), test.column)
 
-    def _bound(self, test: Predicate) -> Predicate:
+    def _check_predicate(self, test: Predicate) -> Predicate:
         """Check a predicate. Raises `OtherSql` for types that SQL compares differently from filters, such as
         32-bit floats."""
         kind = self._scope.fields[test.column].type
@@ -402,15 +404,15 @@ class ComputedValues:
         return result
 
     def _canonical_names(self, tree: exp.Expr) -> str:
-        def named(node: exp.Expr) -> exp.Expr:
+        def to_scope_name(node: exp.Expr) -> exp.Expr:
             return exp.column(self._scope.name(node)) if isinstance(node, exp.Column) else node
 
-        return canonical(tree.copy().transform(named))
+        return canonical(tree.copy().transform(to_scope_name))
 
     def _read(self, tree: exp.Expr) -> Expression:
         tree = bare(tree)
         if isinstance(tree, exp.Column):
-            return Named(self._scope.name(tree))
+            return ColumnReference(self._scope.name(tree))
         for kind, name in _PLAIN.items():
             if isinstance(tree, kind):
                 return Call(name, (self._read(tree.this),))
@@ -498,5 +500,5 @@ class AggregateCalls:
         if function in ("stddev", "stddev_pop", "variance") and isinstance(value, exp.Cast):
             value = bare(value.this)
         if isinstance(value, exp.Column):
-            return Aggregate(function, Named(self._scope.name(value)))
+            return Aggregate(function, ColumnReference(self._scope.name(value)))
         return Aggregate(function, ComputedValues(self._scope).value(value))

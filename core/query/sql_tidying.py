@@ -79,7 +79,7 @@ class _Oracle:
 
     def _duckdb_type(self, plain: str, names: set[str]) -> str | None:
         columns = []
-        for field in self._fields.all:
+        for field in self._fields.columns:
             if field.name in names:
                 name = sql_type(field.type)
                 if name is None:
@@ -210,7 +210,9 @@ def sql_fields(fields: Fields) -> Fields:
             f"{fields.place}: SQL has no name for a column", "The name is empty", "Rename the column"
         )
     return Fields(
-        fields.place, tuple(replace(field, identifier=field.name) for field in fields.all), trusted=True
+        fields.place,
+        tuple(replace(field, identifier=field.name) for field in fields.columns),
+        is_trusted=True,
     )
 
 

@@ -14,9 +14,9 @@ from lamella.core.query import execute as answers
 from lamella.core.query.compile import compile_pipeline
 from lamella.core.query.duckdb_source import TEMPORARY
 from lamella.core.query.execute import Statement
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.steps import Aggregate, Group, Limit, Pipeline, Select, Sort, Step, Where
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Snapshot
 
 MOST_KEPT = 64
@@ -37,7 +37,7 @@ def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
     statement = _cached_statement(pipeline, snapshot)
     if statement is not None:
         for file in snapshot.files:
-            unchanged(file)
+            unchanged_footer(file)
         answer = answers.read_statement(statement, job)
         if answer is not None:
             return answer
@@ -56,12 +56,12 @@ def _is_plain(step: Step) -> bool:
 
 
 def _is_of_a_column(aggregate: Aggregate) -> bool:
-    return aggregate.parameter is None and isinstance(aggregate.value, Named | None)
+    return aggregate.parameter is None and isinstance(aggregate.value, ColumnReference | None)
 
 
 def _cached_statement(pipeline: Pipeline, snapshot: Snapshot) -> Statement | None:
     """The cached statement; None if an index may now be of use."""
-    if snapshot.indexes is not None and snapshot.indexes.any_sorted and _is_filtered(pipeline):
+    if snapshot.indexes is not None and snapshot.indexes.has_sorted_index and _is_filtered(pipeline):
         return None
     with _lock:
         statements = _statements.get(snapshot)

@@ -196,10 +196,10 @@ class Pipeline:
 
     def sources(self) -> tuple[str, ...]:
         """The names of all datasets, including joined ones, each once."""
-        return tuple(dict.fromkeys([self.source, *_joined(self.steps)]))
+        return tuple(dict.fromkeys([self.source, *_joined_sources(self.steps)]))
 
 
-def _joined(steps: Iterable[Step]) -> Iterator[str]:
+def _joined_sources(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         if isinstance(step, Join):
             yield from step.other.sources()
@@ -207,7 +207,7 @@ def _joined(steps: Iterable[Step]) -> Iterator[str]:
             yield from (source for _name, source in step.tables)
         if isinstance(step, Facets):
             for _name, inside in step.queries:
-                yield from _joined(inside)
+                yield from _joined_sources(inside)
 
 
 def rename_sources(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:

@@ -18,7 +18,7 @@ from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.jobs import Job
 from lamella.core.query.pruning import may_meet
-from lamella.core.scan.parquet_file import Footer, unchanged
+from lamella.core.scan.parquet_file import Footer, unchanged_footer
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -134,15 +134,15 @@ def read_storage(snapshot: Snapshot, where: Filter | None, job: Job) -> Storage:
     files = []
     for segment in segments:
         job.check()
-        footer = unchanged(segment)
+        footer = unchanged_footer(segment)
         files.append(_file(segment, footer))
         chunks += footer.metadata.num_columns * footer.metadata.num_row_groups
         is_partial = is_partial or chunks > MOST_CHUNKS
         if not is_partial:
             _add_chunks(segment, footer, columns, job)
-    metadata = _metadata(unchanged(segments[0])) if segments else {}
+    metadata = _metadata(unchanged_footer(segments[0])) if segments else {}
     return Storage(
-        snapshot.num_rows, snapshot.num_positions - in_files, len(snapshot.deleted), tuple(files),
+        snapshot.num_rows, snapshot.num_positions - in_files, len(snapshot.deleted_positions), tuple(files),
         tuple(read_groups(snapshot, where, job)), tuple(columns.values()), metadata, is_partial,
     )  # fmt: skip
 
@@ -157,7 +157,7 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
         job.check()
         if not isinstance(piece.segment, FileSegment):
             continue
-        footer = unchanged(piece.segment)
+        footer = unchanged_footer(piece.segment)
         for number in piece.row_groups:
             group = footer.metadata.row_group(number)
             extents = tuple(_extents(group, piece.segment, columns))
@@ -198,7 +198,7 @@ def _top(path: str, keys: Mapping[str, int]) -> int | None:
 
 
 def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence[Column]) -> Iterator[str]:
-    schema = unchanged(segment).schema
+    schema = unchanged_footer(segment).schema
     for column in columns:
         name = segment.names.get(column.key)
         place = next((i for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)

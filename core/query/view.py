@@ -25,7 +25,7 @@ from lamella.core.query.find import OWN_ORDER, RowSearch, SearchResult, own_orde
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.scan.read import (
     live_positions,
-    patch_scattered,
+    patch_scattered_values,
     pieces_with,
     read_rows,
     schema_of,
@@ -43,7 +43,7 @@ def fetch(
     """Read the rows at these live positions, in the given order."""
     if _decoding_pays(snapshot, positions, columns):
         return take_rows(snapshot, positions, columns)
-    return _joined(snapshot, positions, columns, job)
+    return _join_rows(snapshot, positions, columns, job)
 
 
 def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
@@ -52,7 +52,7 @@ def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Co
     positions = live_positions(snapshot, numbers)
     if _decoding_pays(snapshot, positions, columns):
         return read_rows(snapshot, offset, count, columns)
-    return _joined(snapshot, positions, columns, None)
+    return _join_rows(snapshot, positions, columns, None)
 
 
 def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
@@ -62,7 +62,7 @@ def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[
     return not all(survives_duckdb(c.type) and not is_misread(snapshot, c) for c in columns)
 
 
-def _joined(
+def _join_rows(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None
 ) -> pa.Table:
     schema = schema_of(columns)
@@ -76,7 +76,8 @@ def _joined(
         table = own.sql(query.sql("duckdb")).to_arrow_table()
     stored = table.rename_columns(schema.names).cast(schema).columns
     changed = [
-        patch_scattered(snapshot, c, positions, chunk) for c, chunk in zip(columns, stored, strict=True)
+        patch_scattered_values(snapshot, c, positions, chunk)
+        for c, chunk in zip(columns, stored, strict=True)
     ]
     return pa.Table.from_arrays(changed, schema=schema)
 
@@ -129,7 +130,7 @@ class View:
             return live_positions(self.snapshot, np.arange(offset, offset + count))
         return np.asarray(self._positions[offset : offset + count])
 
-    def followed(self, snapshot: Snapshot, inserted: int) -> View:
+    def follow(self, snapshot: Snapshot, inserted: int) -> View:
         """The same rows in the same order, whether or not they still meet the query, as they are in a later
         snapshot: without deleted rows, and with the `inserted` ones at the end."""
         same_rows = copy.copy(self)
@@ -142,12 +143,12 @@ class View:
             behind = np.arange(before, snapshot.num_positions)
             positions = np.concatenate([self._positions, behind])
         else:  # files were rewritten without their deleted rows
-            positions = self._found_again(snapshot)
-        gone = among(positions, snapshot.deleted)
+            positions = self._find_again(snapshot)
+        gone = among(positions, snapshot.deleted_positions)
         same_rows._positions = positions[~gone] if gone.any() else positions
         return same_rows
 
-    def _found_again(self, snapshot: Snapshot) -> np.ndarray:
+    def _find_again(self, snapshot: Snapshot) -> np.ndarray:
         """Find the rows again by their `_id`, followed by rows newer than all earlier ones."""
         ids = ids_between(snapshot, 0, snapshot.num_positions)
         last = ids_between(self.snapshot, 0, self.snapshot.num_positions).max(initial=-1)

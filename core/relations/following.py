@@ -22,7 +22,7 @@ from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.relations.relation import Link, brought, meeting_type
 from lamella.core.scan.read import cells_at, finish, pieces, take_rows
 from lamella.core.scan.row_ids import IdentifiedRows, ids_at, ids_of, refuse_unknown
@@ -121,7 +121,7 @@ def key_rows(
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         job.check()
         chunks = piece.stored_chunks(snapshot, columns)
-        live = without(np.arange(piece.first, piece.stop), snapshot.deleted)
+        live = without(np.arange(piece.first, piece.stop), snapshot.deleted_positions)
         yield live, finish(snapshot, piece.first, piece.stop, columns, chunks)
 
 
@@ -234,11 +234,11 @@ def counts(
     return pa.Table.from_arrays([from_numpy(ids), from_numpy(each.astype(np.int64))], [ID, COUNT])
 
 
-AsOf = When | Mapping[str, When]
+AsOf = VersionOrTime | Mapping[str, VersionOrTime]
 """A time, a version name that both tables have, or a version for each table by its name."""
 
 
-def versions(link: Link, as_of: AsOf | None) -> tuple[When | None, When | None]:
+def versions(link: Link, as_of: AsOf | None) -> tuple[VersionOrTime | None, VersionOrTime | None]:
     """Return the versions of the table and of the other one; None means the newest.
 
     Raises `BadData` for one version number given for two tables.

@@ -62,7 +62,7 @@ class RemoteFiles:
         self.are_used = False
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         self._lock = threading.Lock()
         _temporary.clear()  # the parent removes them
 

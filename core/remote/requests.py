@@ -102,10 +102,10 @@ class _Threads:
     ending."""
 
     def __init__(self) -> None:
-        self.forked()
+        self.reset_after_fork()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start anew: a child process has none of its parent's threads."""
         self._changed = threading.Condition()
         self._busy = 0

@@ -42,7 +42,7 @@ class Servers:
         with self._lock:
             self._servers.clear()
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         self._lock = threading.Lock()
         self._servers = {}
 

@@ -277,7 +277,7 @@ class SparkServer:
             with suppress(Exception):
                 client.close()
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start anew: the threads of the channel exist only in the parent."""
         self._lock, self._set_up_lock, self._client = threading.Lock(), threading.Lock(), None
 

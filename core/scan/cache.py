@@ -98,12 +98,12 @@ class CachedRows:
 ChunkCache = LruCache[ChunkKey, pa.ChunkedArray]
 
 cache = ChunkCache()
-browsed = ChunkCache()
+browsing_cache = ChunkCache()
 """For pages that users browse. Small, so that recently used memory is reused: decoding a row group into fresh
 memory takes three times as long."""
 few_rows = LruCache[RowsKey, CachedRows]()
 """Scattered rows that were read once."""
-coded = ChunkCache()
+text_cache = ChunkCache()
 """Dictionary-encoded texts."""
 row_numbers = LruCache[tuple[int, int], pa.Int64Array]()
 """Consecutive row numbers, by the first and the count."""
@@ -115,9 +115,9 @@ def limit(total_bytes: int) -> None:
     for_rows = min(MOST_ROWS_BYTES, total_bytes // 8)
     for_texts = min(MOST_CODED_BYTES, total_bytes // 8)
     for_numbers = min(MOST_NUMBERS_BYTES, total_bytes // 16)
-    browsed.resize(for_pages)
+    browsing_cache.resize(for_pages)
     few_rows.resize(for_rows)
-    coded.resize(for_texts)
+    text_cache.resize(for_texts)
     row_numbers.resize(for_numbers)
     cache.resize(total_bytes - for_pages - for_rows - for_texts - for_numbers)
 

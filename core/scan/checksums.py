@@ -61,7 +61,7 @@ class RunningChecksum:
             self._size += len(block)
         return self._size
 
-    def extended(self) -> str:
+    def extend_to_text(self) -> str:
         """The bytes so far and their CRC-32, in hexadecimal; what is appended later continues them."""
         return f"{self.extend():x}:{self.crc:x}"
 

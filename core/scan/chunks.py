@@ -15,9 +15,9 @@ from lamella.core.arrow.arrays import take
 from lamella.core.arrow.nested_values import project, type_at
 from lamella.core.errors import FileProblem, StoreProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.cache import ChunkCache, ChunkKey, Leaf, cache, coded
-from lamella.core.scan.parallel import each
-from lamella.core.scan.parquet_file import REFUSALS, Footer, OpenFile, unchanged
+from lamella.core.scan.cache import ChunkCache, ChunkKey, Leaf, cache, text_cache
+from lamella.core.scan.parallel import run_tasks
+from lamella.core.scan.parquet_file import REFUSALS, Footer, OpenFile, unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 
 TEXTS_AT_ONCE = 1 << 16
@@ -45,7 +45,7 @@ def run_chunks(
 
     Also returns, for each column, whether nothing else refers to its memory, so that it may be overwritten.
     """
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
     decoded_columns = _kept_whole(footer, row_groups, leaves, into)
     missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in decoded_columns))
@@ -56,7 +56,7 @@ def run_chunks(
             keep(footer, row_groups, ((leaf, decoded_columns[leaf]) for leaf in missing), into)
     rows = sum(footer.row_group_sizes[group] for group in row_groups)
     chunks = [None if leaf is None else decoded_columns[leaf] for leaf in leaves]
-    fitting = [typed(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
+    fitting = [to_column_type(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
     times, fresh = Counter(leaves), set(missing if into is None else ())
     return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
 
@@ -66,7 +66,7 @@ def coded_texts(
 ) -> pa.ChunkedArray | None:
     """Read a column of text as dictionaries, if the file stores it so and that is worthwhile; else return
     None. Nothing is cached."""
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     leaf = leaf_of(segment, footer, column)
     if leaf is None or len(leaf) > 1 or not footer.repeats_texts(leaf[0]):
         return None
@@ -79,7 +79,7 @@ def are_decoded(
     segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache
 ) -> bool:
     """Whether these columns of these row groups are in a cache, or missing from the file."""
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     leaves = {leaf for column in columns if (leaf := leaf_of(segment, footer, column)) is not None}
     return None not in into.get((footer, group, leaf) for group in row_groups for leaf in leaves)
 
@@ -116,7 +116,7 @@ def decode(
     dictionaries = [place for place, column in enumerate(columns) if pa.types.is_dictionary(column.type)]
     coded = [place for place in dictionaries if footer.repeats_texts(names[place])]
     try:
-        texts = _looked_up([columns[place] for place in coded], reader.alone)
+        texts = _decode_texts([columns[place] for place in coded], reader.alone)
     except (*REFUSALS, IndexError) as error:  # an index beyond the dictionary of a damaged file
         raise footer.unreadable(error) from error
     for place, column in zip(coded, texts, strict=True):
@@ -124,13 +124,13 @@ def decode(
     return columns
 
 
-def _looked_up(columns: Sequence[pa.ChunkedArray], alone: bool) -> list[pa.ChunkedArray]:
+def _decode_texts(columns: Sequence[pa.ChunkedArray], alone: bool) -> list[pa.ChunkedArray]:
     """Decode dictionary-encoded texts. `alone`: no other thread decodes, so several threads share the
     work."""
     if not alone or sum(map(len, columns)) <= TEXTS_AT_ONCE:
         return [column.cast(pa.string()) for column in columns]
     tasks = [part for column in columns for part in _parts(column)]
-    casts = iter(each(lambda part, _: part.cast(pa.string()).chunks, tasks))
+    casts = iter(run_tasks(lambda part, _: part.cast(pa.string()).chunks, tasks))
     parts = ([chunk for _ in _parts(column) for chunk in next(casts)] for column in columns)
     return [pa.chunked_array(chunks, pa.string()) for chunks in parts]
 
@@ -166,7 +166,9 @@ def _kept_whole(
     return whole
 
 
-def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: FileSegment) -> pa.ChunkedArray:
+def to_column_type(
+    chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: FileSegment
+) -> pa.ChunkedArray:
     """Convert the chunk to the column's type; if the file has none, return the constant or nulls."""
     if chunk is None:
         constant = segment.constants.get(column.key, pa.nulls(1, column.type))
@@ -184,29 +186,29 @@ def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: Fil
 class BatchValues(Mapping[int, pa.Array]):
     """The values of a record batch by column key, unpacked when needed.
 
-    Of a hundred columns of one row, most are only stored and written back. So a batch may stay `packed`, an
-    Arrow IPC record batch message without its schema, until a column is requested, and only then does a
-    column become a Python object. No column is a dictionary, which could not be written without its values.
-    `places` maps keys to columns of the batch, `about` names it in errors. Raises `StoreProblem` if it is
-    damaged.
+    Of a hundred columns of one row, most are only stored and written back. So a batch may stay
+    `packed_bytes`, an Arrow IPC record batch message without its schema, until a column is requested, and
+    only then does a column become a Python object. No column is a dictionary, which could not be written
+    without its values. `places` maps keys to columns of the batch, `about` names it in errors. Raises
+    `StoreProblem` if it is damaged.
     """
 
     def __init__(
         self, keys: tuple[int, ...], schema: pa.Schema, values: pa.RecordBatch | bytes, about: str = ""
     ) -> None:
         self.places, self.schema, self._about = _places(keys), schema, about
-        self.packed = values if isinstance(values, bytes) else None
+        self.packed_bytes = values if isinstance(values, bytes) else None
         self._batch = None if isinstance(values, bytes) else values
 
     @property
     def batch(self) -> pa.RecordBatch:
         if self._batch is None:
-            self._batch = self._unpacked()
+            self._batch = self._unpack()
         return self._batch
 
-    def _unpacked(self) -> pa.RecordBatch:
+    def _unpack(self) -> pa.RecordBatch:
         try:
-            return pa.ipc.read_record_batch(pa.py_buffer(self.packed), self.schema)
+            return pa.ipc.read_record_batch(pa.py_buffer(self.packed_bytes), self.schema)
         except (pa.ArrowException, OSError, EOFError) as error:
             fix = "Verify the store to see what else is damaged, and restore a backup"
             raise StoreProblem(f"{self._about} cannot be read", str(error), fix) from error
@@ -214,7 +216,9 @@ class BatchValues(Mapping[int, pa.Array]):
     @property
     def message(self) -> bytes:
         """The batch as an IPC message."""
-        message: bytes = self.batch.serialize().to_pybytes() if self.packed is None else self.packed
+        message: bytes = (
+            self.batch.serialize().to_pybytes() if self.packed_bytes is None else self.packed_bytes
+        )
         return message
 
     def __getitem__(self, key: int) -> pa.Array:
@@ -279,7 +283,7 @@ def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:
     except REFUSALS as error:
         raise footer.unreadable(error) from error
     if verifying:
-        footer.record.note_verified(_groups(footer), names)
+        footer.record.note_verification(_groups(footer), names)
 
 
 def _keep(footer: Footer, group: int, table: pa.Table) -> None:
@@ -294,7 +298,7 @@ def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
     sizes = [(_cache_of(footer, name), _bytes_of(footer, name)) for footer, names in files for name in names]
     return sum(size for _, size in sizes) <= MOST_BYTES and all(
         sum(size for owner, size in sizes if owner is into) <= into.max_bytes // SHARE
-        for into in (cache, coded)
+        for into in (cache, text_cache)
     )
 
 
@@ -317,7 +321,7 @@ def is_coded(footer: Footer, name: str) -> bool:
 
 
 def _cache_of(footer: Footer, name: str) -> ChunkCache:
-    return coded if is_coded(footer, name) else cache
+    return text_cache if is_coded(footer, name) else cache
 
 
 @lru_cache(4096)

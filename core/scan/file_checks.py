@@ -37,16 +37,16 @@ log = logging.getLogger(__name__)
 
 
 class FileRecord:
-    """The state of one file with one content. `accepted` are the column names that were last found to match
-    it, see `parquet_file.unchanged`; `is_checked`: a check of the whole file has begun; `is_whole`: it found
-    no damage; `remedy`: what to do if the file is damaged."""
+    """The state of one file with one content. `accepted_names` are the column names that were last found to
+    match it, see `parquet_file.unchanged_footer`; `is_checked`: a check of the whole file has begun;
+    `is_whole`: it found no damage; `remedy`: what to do if the file is damaged."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
-        self.accepted: object = None
+        self.accepted_names: object = None
         self.is_checked = self.is_whole = self.has_wrong_pages = False
         self.damage = self.remedy = ""
-        self._verified: dict[str, int] = {}
+        self._verified_groups: dict[str, int] = {}
 
     @property
     def is_small(self) -> bool:
@@ -56,21 +56,21 @@ class FileRecord:
     def note_wrong_pages(self) -> None:
         """Note damaged pages; other pages may still be read."""
         self.has_wrong_pages = True
-        _damaged.append(self)
+        _damaged_files.append(self)
 
     def is_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> bool:
         """Whether the pages of these columns have been verified in all of the row groups."""
         if self.is_whole:
             return True
         bits = _bits(row_groups)
-        return all(self._verified.get(column, 0) & bits == bits for column in columns)
+        return all(self._verified_groups.get(column, 0) & bits == bits for column in columns)
 
-    def note_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> None:
+    def note_verification(self, row_groups: Sequence[int], columns: Iterable[str]) -> None:
         bits = _bits(row_groups)
         for column in columns:
-            self._verified[column] = self._verified.get(column, 0) | bits
+            self._verified_groups[column] = self._verified_groups.get(column, 0) | bits
 
-    def damaged(self, path: Path, why: str) -> DamagedFile:
+    def damage_error(self, path: Path, why: str) -> DamagedFile:
         """The error to raise. Files without a remedy belong to the user, who may read them anyway."""
         if self.remedy:
             return DamagedFile(path, "is damaged", why, self.remedy)
@@ -106,7 +106,7 @@ class FileCheck:
             self.record.is_whole = bool(self.checksum)
         else:
             self.record.damage = OTHER_BYTES if self.checksum else OTHER_PAGES
-            _damaged.append(self.record)
+            _damaged_files.append(self.record)
 
     def _pages_are_whole(self) -> bool:
         with self.path.open("rb") as file:
@@ -124,12 +124,12 @@ class Checks:
         self._listeners: list[Callable[[Path], None]] = []
         self.damaged_reads: list[tuple[Path, str]] = []
         self.damages = 0
-        self.forked()
+        self.reset_after_fork()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start afresh in a forked child, which has none of its parent's threads."""
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._due = deque[FileCheck]()
         self._is_hurried = self._is_running = False
 
@@ -146,15 +146,15 @@ class Checks:
                 check.run()
                 self.damages += bool(check.record.damage)
             else:
-                self._put_off(check)
+                self._defer(check)
 
     def settle(self, seconds: float | None = None) -> None:
         """Wait until all pending checks are done, or the time is up. Called before the program ends, and by
         tests and verification."""
-        with self._changed:
+        with self._condition:
             self._is_hurried = True
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._is_running, seconds)
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._is_running, seconds)
             self._is_hurried = False
 
     def listen(self, listener: Callable[[Path], None]) -> Callable[[], None]:
@@ -168,21 +168,21 @@ class Checks:
 
         return end
 
-    def _put_off(self, check: FileCheck) -> None:
-        with self._changed:
+    def _defer(self, check: FileCheck) -> None:
+        with self._condition:
             self._due.append(check)
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._work, name="file checks", daemon=True).start()
 
     def _work(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_hurried, DELAY_SECONDS)
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_hurried, DELAY_SECONDS)
         while True:
-            with self._changed:
+            with self._condition:
                 if not self._due:
                     self._is_running = False
-                    self._changed.notify_all()
+                    self._condition.notify_all()
                     return
                 check = self._due.popleft()
             try:
@@ -206,7 +206,7 @@ OTHER_PAGES = "Some bytes do not match what was written: the checksum of a page 
 DAMAGED_FIX = "Copy, download or write the file again, or open it without verifying checksums"
 
 _records: WeakValueDictionary[Identity, FileRecord] = WeakValueDictionary()
-_damaged = deque[FileRecord](maxlen=1024)
+_damaged_files = deque[FileRecord](maxlen=1024)
 """Records of damaged files, kept even when the files' footers are forgotten."""
 _lock = threading.Lock()
 checks = Checks()

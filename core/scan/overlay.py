@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 
-Changed = tuple[np.ndarray, pa.Array]
+PlacedValues = tuple[np.ndarray, pa.Array]
 """Ascending positions, and the new value at each."""
 
 
@@ -54,29 +54,29 @@ class Overlay:
 
     def __init__(self, types: Mapping[int, pa.DataType], parts: Sequence[Part]) -> None:
         self.types, self._parts = types, tuple(parts)
-        self._merged: dict[int, tuple[int, Changed | None]] = {}
+        self._merged_parts: dict[int, tuple[int, PlacedValues | None]] = {}
 
-    def changed(self, key: int) -> Changed | None:
+    def changes_of(self, key: int) -> PlacedValues | None:
         """The last value of each changed cell of a column; None if there are none."""
-        count, merged = self._merged.get(key, _NOTHING)
+        count, merged = self._merged_parts.get(key, _NOTHING)
         if count == len(self._parts):
             return merged
-        self.put_together([key])
-        return self._merged[key][1]
+        self.merge([key])
+        return self._merged_parts[key][1]
 
-    def put_together(self, keys: Sequence[int]) -> None:
+    def merge(self, keys: Sequence[int]) -> None:
         """Merge the changes of these columns; reads each file's part of them in one go."""
-        before = {key: self._merged.get(key, _NOTHING) for key in keys}
+        before = {key: self._merged_parts.get(key, _NOTHING) for key in keys}
         behind = {key: count for key, (count, _) in before.items() if count < len(self._parts)}
         parts = {key: [before[key][1]] for key in behind}
         for number in range(min(behind.values(), default=0), len(self._parts) if behind else 0):
             part = self._parts[number]
             behind_keys = [key for key, count in behind.items() if number >= count and key in self.types]
             for key, values in part.columns(behind_keys).items():
-                parts[key].append((part.positions, self._typed(key, values)))
+                parts[key].append((part.positions, self._to_type(key, values)))
         last = _Last()
         for key, changes in parts.items():
-            self._merged[key] = (len(self._parts), last.of([c for c in changes if c is not None]))
+            self._merged_parts[key] = (len(self._parts), last.of([c for c in changes if c is not None]))
 
     def of_row(self, position: int) -> dict[int, pa.Scalar]:
         """The changed cells of one row by column key; only columns stored in files are merged for it."""
@@ -88,31 +88,31 @@ class Overlay:
             place = int(part.positions.searchsorted(position))
             if part.positions[place] == position:
                 parts.update((key, (part, place)) for key in part.values if key in self.types)
-        self.put_together([key for key, (part, _) in parts.items() if isinstance(part.values, StoredValues)])
+        self.merge([key for key, (part, _) in parts.items() if isinstance(part.values, StoredValues)])
         return {key: self._cell(key, position, part, place) for key, (part, place) in parts.items()}
 
-    def followed_by(self, types: Mapping[int, pa.DataType], parts: Iterable[Part]) -> Overlay:
+    def with_later_changes(self, types: Mapping[int, pa.DataType], parts: Iterable[Part]) -> Overlay:
         """An overlay with later changes on top, in columns of these types."""
         following = Overlay(types, (*self._parts, *parts))
         if types is self.types:
-            following._merged = dict(self._merged)
+            following._merged_parts = dict(self._merged_parts)
         return following
 
     def _cell(self, key: int, position: int, part: Part, place: int) -> pa.Scalar:
         if not isinstance(part.values, StoredValues):
             cell = part.values[key][place if part.places is None else int(part.places[place])]
             return cell if cell.type.equals(self.types[key]) else cell.cast(self.types[key])
-        changed = self.changed(key)
+        changed = self.changes_of(key)
         assert changed is not None
         positions, values = changed
         return values[int(positions.searchsorted(position))]
 
-    def _typed(self, key: int, values: pa.Array) -> pa.Array:
+    def _to_type(self, key: int, values: pa.Array) -> pa.Array:
         kind = self.types[key]
         return values if values.type.equals(kind) else values.cast(kind)
 
 
-_NOTHING: tuple[int, Changed | None] = (0, None)
+_NOTHING: tuple[int, PlacedValues | None] = (0, None)
 
 
 class _Last:
@@ -120,20 +120,20 @@ class _Last:
     positions, which are sorted once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+        self._cache: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
 
-    def of(self, changes: Sequence[Changed]) -> Changed | None:
+    def of(self, changes: Sequence[PlacedValues]) -> PlacedValues | None:
         """Merge changes, given in the order in which they were made, each with ascending positions."""
         if len(changes) < 2:
             return changes[0] if changes else None
         rows = tuple(id(positions) for positions, _ in changes)
-        if rows not in self._known:
-            self._known[rows] = _last_of_each([positions for positions, _ in changes])
-        positions, last = self._known[rows]
+        if rows not in self._cache:
+            self._cache[rows] = _last_positions([positions for positions, _ in changes])
+        positions, last = self._cache[rows]
         return positions, take(pa.concat_arrays([values for _, values in changes]), last)
 
 
-def _last_of_each(places_of_parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _last_positions(places_of_parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The distinct positions, and the index of the last occurrence of each in the concatenated parts."""
     positions = np.concatenate(places_of_parts)
     order = np.argsort(positions, kind="stable")
@@ -146,18 +146,20 @@ FEW_GAPS = 16
 """Up to this many rows are left out by slicing the same memory; more would make too many chunks."""
 
 
-def patched(
+def patch_chunk(
     chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array, in_place: bool = False
 ) -> pa.ChunkedArray:
     """Put `values` into `chunk` at the given ascending indices; `in_place` if nobody else refers to its
     memory, which is then overwritten."""
     if chunk.num_chunks == 1:
-        return pa.chunked_array([_patched(chunk.chunk(0), places, values, in_place)])
+        return pa.chunked_array([_patch_array(chunk.chunk(0), places, values, in_place)])
     parts, start = [], 0
     for part in chunk.chunks:
         low, high = places.searchsorted((start, start + len(part))).tolist()
         if low < high:
-            parts.append(_patched(part, places[low:high] - start, values.slice(low, high - low), in_place))
+            parts.append(
+                _patch_array(part, places[low:high] - start, values.slice(low, high - low), in_place)
+            )
         else:
             parts.append(part)
         start += len(part)
@@ -168,18 +170,18 @@ class Gaps:
     """The rows to leave out of columns of length `rows`: ascending, at least one."""
 
     def __init__(self, deleted: np.ndarray, rows: int) -> None:
-        self._deleted, self._rows = deleted, rows
+        self._deletions, self._rows = deleted, rows
 
     @cached_property
     def _live(self) -> np.ndarray:
         live = np.ones(self._rows, bool)
-        live[self._deleted] = False
+        live[self._deletions] = False
         return live
 
     @cached_property
     def _kept_ranges(self) -> list[tuple[int, int]]:
         """The ranges [first, stop) between the rows to leave out."""
-        firsts, stops = np.append(0, self._deleted + 1), np.append(self._deleted, self._rows)
+        firsts, stops = np.append(0, self._deletions + 1), np.append(self._deletions, self._rows)
         return [(a, b) for a, b in zip(firsts.tolist(), stops.tolist(), strict=True) if a < b]
 
     @cached_property
@@ -188,7 +190,7 @@ class Gaps:
 
     def without(self, chunk: pa.ChunkedArray) -> pa.ChunkedArray:
         nested = pa.types.is_nested(chunk.type)  # pyarrow casts slices of structs wrongly
-        if len(self._deleted) <= FEW_GAPS and not nested:
+        if len(self._deletions) <= FEW_GAPS and not nested:
             parts = [part for low, high in self._kept_ranges for part in chunk.slice(low, high - low).chunks]
             return pa.chunked_array(parts, chunk.type)
         if chunk.type in _VIEWS:
@@ -199,7 +201,7 @@ class Gaps:
 _VIEWS = (pa.string_view(), pa.binary_view())
 
 
-def _patched(base: pa.Array, places: np.ndarray, values: pa.Array, in_place: bool) -> pa.Array:
+def _patch_array(base: pa.Array, places: np.ndarray, values: pa.Array, in_place: bool) -> pa.Array:
     width = _width(base.type)
     if not width and not pa.types.is_boolean(base.type):
         indices = np.arange(len(base), dtype=np.int64)

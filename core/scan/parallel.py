@@ -38,7 +38,7 @@ def rows_at_once(cells: int, columns: int) -> int:
     return cells // max(1, min(columns, COLUMNS_AT_ONCE))
 
 
-def each(
+def run_tasks(
     work: Callable[[Task, OpenFile], Answer],
     tasks: Sequence[Task],
     begun: Callable[[Task], None] = lambda task: None,
@@ -64,21 +64,21 @@ class _Walk(Generic[Task, Answer]):
 
     def __init__(self, work: Callable[[Task, OpenFile], Answer], tasks: Sequence[Task]) -> None:
         self._work, self._tasks, self._job = work, tasks, current_job()
-        self._left = iter(range(len(tasks)))
-        self._changed = threading.Condition()
+        self._queue = iter(range(len(tasks)))
+        self._condition = threading.Condition()
         self._helping = 0
-        self._done: dict[int, Answer] = {}
+        self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
 
     def run(self, begun: Callable[[Task], None], alone: bool) -> None:
         with OpenFile(alone) as file:
             while (number := self._next()) is not None:
                 begun(self._tasks[number])
-                self._done[number] = self._work(self._tasks[number], file)
+                self._answers[number] = self._work(self._tasks[number], file)
 
     def help(self) -> None:
         """Run tasks on another thread; its error is raised by `results`."""
-        with self._changed:
+        with self._condition:
             self._helping += 1
         try:
             with on_behalf_of(self._job):
@@ -87,31 +87,31 @@ class _Walk(Generic[Task, Answer]):
             self._error = error
             self._stop()
         finally:
-            with self._changed:
+            with self._condition:
                 self._helping -= 1
-                self._changed.notify()
+                self._condition.notify()
 
     def end(self) -> None:
         """Start no more tasks, and wait for those that have started. Helpers that come later leave at
         once."""
         self._stop()
-        with self._changed:
-            self._changed.wait_for(lambda: self._helping == 0)
+        with self._condition:
+            self._condition.wait_for(lambda: self._helping == 0)
 
     def results(self) -> list[Answer]:
         """Return the results, once: a late helper may keep a reference to the walk for long."""
         if self._error is not None:
             raise self._error
-        answers, self._done = self._done, {}
+        answers, self._answers = self._answers, {}
         return [answers[number] for number in range(len(self._tasks))]
 
     def _next(self) -> int | None:
-        with self._changed:
-            return next(self._left, None)
+        with self._condition:
+            return next(self._queue, None)
 
     def _stop(self) -> None:
-        with self._changed:
-            self._left = iter(range(0))
+        with self._condition:
+            self._queue = iter(range(0))
 
 
 class _Helpers:
@@ -119,10 +119,10 @@ class _Helpers:
     and fresh memory costs more than decoding into it."""
 
     def __init__(self) -> None:
-        self.forked()
+        self.reset_after_fork()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start afresh in a forked child, which has none of its parent's threads."""
         self._lock = threading.Lock()
         self._begin_anew()

@@ -48,21 +48,21 @@ REFUSALS = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What pyarrow raises for a file that it cannot open; the last, for names of columns that are not valid
 text."""
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
-_UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
-_ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
+_UNSIGNED_TYPES = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
+_ORDERING_WRITERS = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
 """Programs that order all bytes by their values in statistics."""
 
 
 @dataclass(frozen=True)
 class Int96:
     """How to read 96-bit times: their unit, and whether all are whole microseconds, as engines read them.
-    `rounded` columns lose nanoseconds in that unit; `absurd` ones have times out of its range, which come out
+    `rounded_columns` lose nanoseconds in that unit; `absurd` ones have times out of its range, which come out
     wrong. `by_spark`: the values were not examined, because Spark writes only microseconds."""
 
     unit: str
     whole: bool
     by_spark: bool = False
-    rounded: frozenset[str] = frozenset()
+    rounded_columns: frozenset[str] = frozenset()
     absurd: frozenset[str] = frozenset()
 
 
@@ -163,7 +163,7 @@ class Footer:
                 absurd.update(name for name in columns if _cast(distant.select([name]), schema) is None)
         if unit == "ns":
             return Int96(unit, not broken)
-        return Int96(unit, not absurd, rounded=frozenset(broken - absurd), absurd=frozenset(absurd))
+        return Int96(unit, not absurd, rounded_columns=frozenset(broken - absurd), absurd=frozenset(absurd))
 
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:
@@ -232,11 +232,11 @@ class Footer:
         believed = statistics is not None and (
             statistics.has_min_max or statistics.null_count == chunk.num_values
         )
-        return not believed and (chunk.physical_type in _BYTES or kind.converted_type in _UNSIGNED)
+        return not believed and (chunk.physical_type in _BYTES or kind.converted_type in _UNSIGNED_TYPES)
 
     @cached_property
     def _is_by_known_writer(self) -> bool:
-        return _writer(self.metadata).startswith(_ORDERED_BY)
+        return _writer(self.metadata).startswith(_ORDERING_WRITERS)
 
     def has_intervals_or_variants(self, name: str) -> bool:
         """Whether the column, or something inside it, is a calendar interval or a variant."""
@@ -333,7 +333,7 @@ class Footer:
         """Turn an error that pyarrow raised while reading the file into a `FileProblem`."""
         if _WRONG_PAGE in str(error):
             self.record.note_wrong_pages()
-            return self.record.damaged(self.path, OTHER_PAGES)
+            return self.record.damage_error(self.path, OTHER_PAGES)
         return unreadable(self.path, error)
 
 
@@ -396,7 +396,7 @@ def footer_of(path: Path, is_verified: bool = True) -> Footer:
     return _remember(_parse(path, record_of(identity) if is_verified else FileRecord(identity), is_verified))
 
 
-def unchanged(segment: FileSegment) -> Footer:
+def unchanged_footer(segment: FileSegment) -> Footer:
     """Return the footer of a segment's file; raise `FileProblem` if the file has changed, `DamagedFile` if
     checksums show damage."""
     try:
@@ -408,11 +408,11 @@ def unchanged(segment: FileSegment) -> Footer:
     if segment.fingerprint not in (None, footer.fingerprint):
         raise FileProblem(segment.path, CHANGED_ON_DISK, fix="Reload it to see its new content")
     record = footer.record
-    if record.accepted is not segment.names:
-        _refuse_other(segment, footer)
-        record.accepted = segment.names
+    if record.accepted_names is not segment.names:
+        _refuse_other_file(segment, footer)
+        record.accepted_names = segment.names
     if record.damage:
-        raise record.damaged(segment.path, record.damage)
+        raise record.damage_error(segment.path, record.damage)
     return footer
 
 
@@ -422,7 +422,7 @@ def check_whole(segments: Sequence[FileSegment]) -> None:
 
     Raises `DamagedFile` for a file that is known to be damaged.
     """
-    footers = [unchanged(segment) for segment in segments]
+    footers = [unchanged_footer(segment) for segment in segments]
     due = [
         FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)
         for segment, footer in zip(segments, footers, strict=True)
@@ -430,18 +430,18 @@ def check_whole(segments: Sequence[FileSegment]) -> None:
     ]
     if due:
         checks.begin(due)
-        refuse_damaged(segments)
+        refuse_damaged_files(segments)
 
 
-def refuse_damaged(segments: Iterable[FileSegment]) -> None:
+def refuse_damaged_files(segments: Iterable[FileSegment]) -> None:
     """Raise `DamagedFile` for a file found damaged since its rows were read, or `FileProblem` for one that
     has changed. Costs nothing until damage is found."""
     if checks.damages:
         for segment in segments:
-            unchanged(segment)
+            unchanged_footer(segment)
 
 
-def _refuse_other(segment: FileSegment, footer: Footer) -> None:
+def _refuse_other_file(segment: FileSegment, footer: Footer) -> None:
     """Raise `FileProblem` if another file has taken the place of the segment's. Small files of Lamella are
     read whole to check; of large ones only the footer, so that columns need not be decoded."""
     footer.record.remedy = segment.remedy
@@ -450,7 +450,7 @@ def _refuse_other(segment: FileSegment, footer: Footer) -> None:
         if footer.record.damage:
             return
     elif segment.checksum and not _is_footer_of(segment, footer):
-        raise footer.record.damaged(segment.path, OTHER_FOOTER)
+        raise footer.record.damage_error(segment.path, OTHER_FOOTER)
     if segment.fingerprint is not None:
         return
     if footer.metadata.num_rows != segment.num_rows:
@@ -550,7 +550,7 @@ class OpenFile:
     def __init__(self, alone: bool = True) -> None:
         self.alone = alone
         self._footer: Footer | None = None
-        self._coded = set[str]()
+        self._coded_columns = set[str]()
         self._verifies = False
         self._file: pq.ParquetFile | None = None
 
@@ -580,18 +580,18 @@ class OpenFile:
         except REFUSALS as error:
             raise footer.unreadable(error) from error
         if verifying:
-            footer.record.note_verified(row_groups, names)
+            footer.record.note_verification(row_groups, names)
         return rows
 
     def _reader(self, footer: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
         """The open file. One that verifies pages is also used where none needs it: opening another costs
         more."""
-        same = self._file is not None and self._footer is footer and self._coded.issuperset(coded)
+        same = self._file is not None and self._footer is footer and self._coded_columns.issuperset(coded)
         if self._file is None or not same or (verifying and not self._verifies):
-            before = self._coded if self._footer is footer else set[str]()
+            before = self._coded_columns if self._footer is footer else set[str]()
             self._close()
-            self._footer, self._coded, self._verifies = footer, before.union(coded), verifying
-            self._file = footer.open(sorted(self._coded), verifying)
+            self._footer, self._coded_columns, self._verifies = footer, before.union(coded), verifying
+            self._file = footer.open(sorted(self._coded_columns), verifying)
         return self._file
 
     def _close(self) -> None:

@@ -33,15 +33,15 @@ class RemoteParquetFile(pq.ParquetFile):  # type: ignore[misc] # pyarrow ships n
         super().__init__(pa.PythonFile(self._remote, "r"), **options)
 
     def read_row_groups(self, row_groups: Sequence[int], columns: Any = None, **options: Any) -> pa.Table:
-        with self._prefetched(row_groups, columns):
+        with self._prefetch(row_groups, columns):
             return super().read_row_groups(row_groups, columns=columns, **options)
 
     def read_row_group(self, i: int, columns: Any = None, **options: Any) -> pa.Table:
-        with self._prefetched([i], columns):
+        with self._prefetch([i], columns):
             return super().read_row_group(i, columns=columns, **options)
 
     @contextmanager
-    def _prefetched(self, row_groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[None]:
+    def _prefetch(self, row_groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[None]:
         metadata = self.metadata
         paths = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
         leaves = range(len(paths)) if columns is None else _leaves(paths, columns)

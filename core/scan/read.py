@@ -12,13 +12,13 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import take
 from lamella.core.arrow.nested_values import project, python_value, type_at
 from lamella.core.jobs import Job
-from lamella.core.scan.cache import ChunkCache, browsed, cache
+from lamella.core.scan.cache import ChunkCache, browsing_cache, cache
 from lamella.core.scan.chunks import column_chunks, leaf_of, run_chunks
-from lamella.core.scan.overlay import Changed, Gaps, patched
-from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
-from lamella.core.scan.parquet_file import OpenFile, unchanged
+from lamella.core.scan.overlay import Gaps, PlacedValues, patch_chunk
+from lamella.core.scan.parallel import cells_at_once, rows_at_once, run_tasks
+from lamella.core.scan.parquet_file import OpenFile, unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
-from lamella.core.scan.take import stored_values, take_each
+from lamella.core.scan.take import stored_values, take_columns
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Pending:
         self._snapshot, self._first, self._stop = snapshot, first, stop
         self._cut: dict[int, tuple[np.ndarray, int, np.ndarray]] = {}
 
-    def of(self, column: Column) -> Changed | None:
+    def of(self, column: Column) -> PlacedValues | None:
         """The indices, counted from `first`, and the new value at each; None if there are none."""
         cells = changed_cells(self._snapshot, column)
         if cells is None:
@@ -89,7 +89,7 @@ class Pending:
         places, values = cells
         if len(places) == self._stop - self._first:
             return pa.chunked_array([values])
-        return patched(chunk, places, values, in_place)
+        return patch_chunk(chunk, places, values, in_place)
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
@@ -155,12 +155,12 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 def put_changes_together(snapshot: Snapshot, columns: Iterable[Column]) -> None:
     """Merge the pending cells of several columns before they are read; one by one this costs much more."""
     if snapshot.overlay is not None:
-        snapshot.overlay.put_together([column.key for column in columns])
+        snapshot.overlay.merge([column.key for column in columns])
 
 
-def changed_cells(snapshot: Snapshot, column: Column) -> Changed | None:
+def changed_cells(snapshot: Snapshot, column: Column) -> PlacedValues | None:
     """The pending cells of a column: ascending positions, and values."""
-    cells = None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
+    cells = None if snapshot.overlay is None else snapshot.overlay.changes_of(column.key)
     return cells and (cells[0], project(cells[1], column.path))
 
 
@@ -168,7 +168,7 @@ def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iter
     if isinstance(segment, MemorySegment):
         yield Piece(segment, range(1), start, start + segment.num_rows)
         return
-    groups = unchanged(segment).row_group_starts + start
+    groups = unchanged_footer(segment).row_group_starts + start
     at = max(0, int(np.searchsorted(groups, first, side="right")) - 1)
     while at < len(groups) - 1 and groups[at] < stop:
         if groups[at] < groups[at + 1]:
@@ -190,7 +190,7 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
         low, high = max(first, piece.first), min(stop, piece.stop)
         cut = [
             chunk.slice(low - piece.first, high - low)
-            for chunk in piece.stored_chunks(snapshot, columns, browsed)
+            for chunk in piece.stored_chunks(snapshot, columns, browsing_cache)
         ]
         tables.append(finish(snapshot, low, high, columns, cut))
     return _concat(tables, columns)
@@ -249,9 +249,9 @@ def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Colum
 
 def live_positions(snapshot: Snapshot, live: np.ndarray) -> np.ndarray:
     """The positions of live row numbers: each is shifted by the deletions before it."""
-    if len(snapshot.deleted) == 0:
+    if len(snapshot.deleted_positions) == 0:
         return live
-    before = snapshot.deleted - np.arange(len(snapshot.deleted))
+    before = snapshot.deleted_positions - np.arange(len(snapshot.deleted_positions))
     moved: np.ndarray = live + np.searchsorted(before, live, side="right")
     return moved
 
@@ -278,7 +278,7 @@ def with_changes(
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
-def patch_scattered(
+def patch_scattered_values(
     snapshot: Snapshot, column: Column, positions: np.ndarray, stored: pa.ChunkedArray
 ) -> pa.ChunkedArray:
     """Apply pending changes to values taken at these positions, in any order."""
@@ -288,13 +288,13 @@ def patch_scattered(
     places, values = pending
     at = np.minimum(np.searchsorted(places, positions), len(places) - 1)
     hits = np.flatnonzero(places[at] == positions)
-    return patched(stored, hits, take(values, at[hits])) if len(hits) else stored
+    return patch_chunk(stored, hits, take(values, at[hits])) if len(hits) else stored
 
 
 def gaps_of(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
     """The gaps that deleted rows leave among positions first … stop-1; None if there are none."""
-    low, high = np.searchsorted(snapshot.deleted, [first, stop])
-    return None if low == high else Gaps(snapshot.deleted[low:high] - first, stop - first)
+    low, high = np.searchsorted(snapshot.deleted_positions, [first, stop])
+    return None if low == high else Gaps(snapshot.deleted_positions[low:high] - first, stop - first)
 
 
 def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
@@ -303,9 +303,10 @@ def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: 
     if isinstance(segment, FileSegment):
         stored = stored_values(segment, places, columns)
     else:
-        stored = take_each(in_memory(segment, columns).columns, places)
+        stored = take_columns(in_memory(segment, columns).columns, places)
     parts = [
-        patch_scattered(snapshot, c, positions, values) for c, values in zip(columns, stored, strict=True)
+        patch_scattered_values(snapshot, c, positions, values)
+        for c, values in zip(columns, stored, strict=True)
     ]
     return pa.Table.from_arrays(parts, schema=schema_of(columns))
 
@@ -358,16 +359,18 @@ class _Slab:
     stop: int
 
 
-def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
+def read_all_rows(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
     """Read all live rows. If some are changed or deleted, each thread applies that to what it decoded."""
     put_changes_together(snapshot, columns)
-    plain = snapshot.overlay is None and not len(snapshot.deleted)
+    plain = snapshot.overlay is None and not len(snapshot.deleted_positions)
     slabs = list(_whole_runs(snapshot, len(columns)) if plain else _slabs(snapshot, len(columns)))
 
     def read(slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
         return live(snapshot, slab.piece, slab.gaps, columns[slab.first : slab.stop], file)
 
-    parts = each(read, slabs, lambda slab: job.report(slab.piece.first, snapshot.num_positions), alone=plain)
+    parts = run_tasks(
+        read, slabs, lambda slab: job.report(slab.piece.first, snapshot.num_positions), alone=plain
+    )
     chunks: list[list[pa.Array]] = [[] for _ in columns]
     for slab, part in zip(slabs, parts, strict=True):
         for values, column in zip(chunks[slab.first : slab.stop], part, strict=True):
@@ -434,7 +437,7 @@ def field_of(cell: pa.Scalar, column: Column) -> pa.Scalar:
 
 
 def _from_file(segment: FileSegment, place: int, columns: Sequence[Column]) -> list[pa.Scalar]:
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     group = int(np.searchsorted(footer.row_group_starts, place, side="right")) - 1
     at = place - int(footer.row_group_starts[group])
     leaves = [leaf_of(segment, footer, column) for column in columns]

@@ -17,7 +17,7 @@ from lamella.core.scan.read import Piece, pieces, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
-NOTHING_FOUND = (-1, -1)
+NO_ROW = (-1, -1)
 """An id that no row has, and the position for "not found"."""
 
 
@@ -47,7 +47,7 @@ class IdRanges:
         if len(self.first) == 0 or len(ids) == 0:
             return np.full(len(ids), -1, np.int64)
         if len(ids) == 1:
-            return self._one(snapshot, ids)
+            return self._locate_id(snapshot, ids)
         segment = self.first.searchsorted(ids, side="right") - 1
         low, high = int(segment.min()), int(segment.max())
         if low == high >= 0 and int(ids.max()) <= self.last[low]:
@@ -59,11 +59,11 @@ class IdRanges:
             positions[places] = self._within(snapshot, int(number), ids[places])
         return positions
 
-    def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
+    def _locate_id(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
         """Like `locate` for one id. A change of a row looks it up repeatedly, so the last one is cached,
         which is valid as long as these ranges."""
         row_id = int(ids[0])
-        last: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
+        last: tuple[int, int] = self.__dict__.get("_last_found", NO_ROW)
         if last[0] != row_id:
             last = self.__dict__["_last_found"] = (row_id, self._position(snapshot, row_id))
         return np.array(last[1:], np.int64)

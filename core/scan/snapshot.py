@@ -33,7 +33,7 @@ class Indexes(Protocol):
     """The indexes of a table, which find rows faster than a full scan: `core.index`."""
 
     @property
-    def any_sorted(self) -> bool: ...
+    def has_sorted_index(self) -> bool: ...
 
     def is_sorted(self, column: Column) -> bool: ...
 
@@ -111,16 +111,17 @@ class Snapshot:
     same, so caches use it as a key. The same content may get another token, such as after flushing or merging
     pending changes.
 
-    `deleted` has ascending positions. `complete` is False while a file's cache is still being filled.
-    `keeps` lives as long as the snapshot, and protects its files from removal. If the rows are a table's,
-    `ids` is the column that identifies them while positions change, and `indexes` find some of them faster.
+    `deleted_positions` has ascending positions. `complete` is False while a file's cache is still being
+    filled. `keeps` lives as long as the snapshot, and protects its files from removal. If the rows are a
+    table's, `ids` is the column that identifies them while positions change, and `indexes` find some of them
+    faster.
     """
 
     name: str
     columns: tuple[Column, ...]
     segments: tuple[Segment, ...]
     token: tuple[object, ...]
-    deleted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    deleted_positions: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     overlay: Overlay | None = None
     complete: bool = True
     keeps: object = None
@@ -152,7 +153,7 @@ class Snapshot:
 
     @property
     def num_rows(self) -> int:
-        return self.num_positions - len(self.deleted)
+        return self.num_positions - len(self.deleted_positions)
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -203,7 +204,7 @@ def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fal
     fields, named by their paths. Raises `UnknownColumn`, and `BadData` if two columns would have the same
     name.
     """
-    columns = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
+    columns = snapshot.columns if names is None else tuple(column_named(snapshot, name) for name in names)
     if not flatten:
         return columns
     flat = tuple(dict.fromkeys(leaf for column in columns for leaf in _leaves(column)))
@@ -211,7 +212,7 @@ def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fal
     return flat
 
 
-def named(snapshot: Snapshot, name: str) -> Column:
+def column_named(snapshot: Snapshot, name: str) -> Column:
     """The column, or the field inside one, with this name; raises `UnknownColumn`."""
     column = snapshot.by_name.get(name)
     if column is not None:

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 from lamella.core.filters.to_arrow import scalar_of
 from lamella.core.scan.cache import CachedRows, ChunkKey, Leaf, cache, few_rows
-from lamella.core.scan.chunks import decode, keep, leaf_of, typed
-from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
-from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged
+from lamella.core.scan.chunks import decode, keep, leaf_of, to_column_type
+from lamella.core.scan.parallel import cells_at_once, rows_at_once, run_tasks
+from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 
 MOST_CELLS = 1 << 19
@@ -36,16 +36,16 @@ def stored_values(
     segment: FileSegment, places: np.ndarray, columns: Sequence[Column]
 ) -> list[pa.ChunkedArray]:
     """The values in these ascending rows, as stored; null where the file lacks a column."""
-    footer = unchanged(segment)
+    footer = unchanged_footer(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
     values = _leaf_values(footer, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
     return [
-        typed(None if leaf is None else values[leaf], column, len(places), segment)
+        to_column_type(None if leaf is None else values[leaf], column, len(places), segment)
         for leaf, column in zip(leaves, columns, strict=True)
     ]
 
 
-def take_each(columns: Sequence[pa.ChunkedArray], places: np.ndarray) -> list[pa.ChunkedArray]:
+def take_columns(columns: Sequence[pa.ChunkedArray], places: np.ndarray) -> list[pa.ChunkedArray]:
     """The values of all columns at these indices."""
     if any(column.num_chunks != 1 or column.type in _VIEWS for column in columns):
         return [take(column, places) for column in columns]
@@ -123,25 +123,25 @@ class _Taking:
         groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
         cells = cells_at_once(sum(sizes[group] for group in groups) * columns, MOST_CELLS)
         runs = list(_runs(self._footer, places, groups, rows_at_once(cells, columns)))
-        parts: list[dict[Leaf, list[pa.Array]]] = [self._cached(run) for run in runs]
+        parts: list[dict[Leaf, list[pa.Array]]] = [self._cached_columns(run) for run in runs]
         slabs = [
             slab
             for number, (run, cached) in enumerate(zip(runs, parts, strict=True))
             for slab in self._slabs(number, run, [leaf for leaf in self._leaves if leaf not in cached], cells)
         ]
-        for slab, values in zip(slabs, each(self._decoded, slabs), strict=True):
+        for slab, values in zip(slabs, run_tasks(self._decode_slab, slabs), strict=True):
             chunks = (column.chunks for column in values)
             parts[slab.number].update(zip(slab.leaves, chunks, strict=True))
         return {leaf: pa.chunked_array([a for part in parts for a in part[leaf]]) for leaf in self._leaves}
 
-    def _cached(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
+    def _cached_columns(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
         """The rows of the columns that the cache has for all of the row groups."""
         cached = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
         whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in cached)]
         by_leaf: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
         for chunks, rows in zip(cached, run.rows, strict=True) if whole else ():
             own = [chunk for chunk in (chunks[i] for i in whole) if chunk is not None]
-            for arrays, column in zip(by_leaf.values(), take_each(own, rows), strict=True):
+            for arrays, column in zip(by_leaf.values(), take_columns(own, rows), strict=True):
                 arrays.extend(column.chunks)
         return by_leaf
 
@@ -151,14 +151,14 @@ class _Taking:
         for first in range(0, len(missing), width):
             leaves = missing[first : first + width]
             keys = {(self._footer, group, leaf) for group in run.row_groups for leaf in leaves}
-            yield _Slab(number, run.row_groups, places, leaves, _requested_before(keys))
+            yield _Slab(number, run.row_groups, places, leaves, _repeated_keys(keys))
 
-    def _decoded(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
+    def _decode_slab(self, slab: _Slab, file: OpenFile) -> list[pa.ChunkedArray]:
         chunks = decode(self._footer, slab.row_groups, slab.leaves, file)
         if slab.again:
             columns = zip(slab.leaves, chunks, strict=True)
             keep(self._footer, slab.row_groups, columns, cache, partial(self._is_kept, slab.again))
-        return take_each(chunks, slab.places)
+        return take_columns(chunks, slab.places)
 
     def _is_kept(self, again: set[ChunkKey], key: ChunkKey, nbytes: int) -> bool:
         """Whether to cache a chunk: one that was decoded before is now cached whole, as far as there is
@@ -170,7 +170,7 @@ class _Taking:
             return True
 
 
-def _requested_before(keys: set[ChunkKey]) -> set[ChunkKey]:
+def _repeated_keys(keys: set[ChunkKey]) -> set[ChunkKey]:
     """Return the keys that were requested before; note all of them as requested."""
     with _requests_lock:
         again = keys & _requests
@@ -186,11 +186,11 @@ class KeyCodes:
 
     def __init__(self, keys: Sequence[pa.ChunkedArray]) -> None:
         self._values = [pc.unique(_comparable(column)) for column in keys[1:]]
-        self._counted: list[pa.Array] = []
+        self._pair_values: list[pa.Array] = []
         code = _comparable(keys[0])
         for values, column in zip(self._values, keys[1:], strict=True):
-            self._counted.append(pc.unique(code))
-            code = _paired(code, self._counted[-1], column, values)
+            self._pair_values.append(pc.unique(code))
+            code = _pair_codes(code, self._pair_values[-1], column, values)
         self._keys = code
 
     @cached_property
@@ -202,14 +202,14 @@ class KeyCodes:
         """The rows that have a key, and the number of the first key that each matches. The columns must have
         the keys' types."""
         code = _comparable(columns[0])
-        for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
-            code = _paired(code, counted, column, values)
+        for counted, values, column in zip(self._pair_values, self._values, columns[1:], strict=True):
+            code = _pair_codes(code, counted, column, values)
         places = pc.index_in(code, value_set=self._keys)
         rows = np.flatnonzero(to_numpy(places.is_valid()))
         return rows, to_numpy(places)[rows].astype(np.int64)
 
 
-def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
+def _pair_codes(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
     """Combine `code` and `column` into one number per row, null if either value does not occur in the
     keys."""
     before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)

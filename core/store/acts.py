@@ -20,8 +20,8 @@ from lamella.core.arrow.from_python import repeatable
 from lamella.core.arrow.nested_values import is_list
 from lamella.core.arrow.types import TypeName, type_named
 from lamella.core.errors import BadData
-from lamella.core.filters.condition import Condition, rows_chosen
-from lamella.core.filters.kinds import NESTED, NUMBERS, kind_of
+from lamella.core.filters.condition import Condition, row_selection
+from lamella.core.filters.kinds import NESTED_KINDS, NUMBERS, kind_of
 from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
 from lamella.core.store.effects import (
@@ -39,13 +39,13 @@ from lamella.core.store.evolution import DAYS, Cast, Notation
 from lamella.core.store.operators import OPERATORS, Operators
 from lamella.core.store.operators.cleaning import CASES, SIDES
 from lamella.core.store.operators.rows import SOURCES
-from lamella.core.store.row_lookup import Where, duplicate_ids
+from lamella.core.store.row_lookup import RowSelection, duplicate_ids
 from lamella.core.store.split_merge import Merge as MergeColumns
 from lamella.core.store.split_merge import Split as SplitColumn
 from lamella.core.store.table import Table
 from lamella.core.store.table_version import TableVersion
 
-Chosen = Condition | Iterable[int] | None
+RowChoice = Condition | Iterable[int] | None
 """A filter, ids, or None for all rows."""
 
 
@@ -54,16 +54,16 @@ class Act(Protocol):
     rows, which is quick; `apply` does it. Both raise `LamellaError` if the act does not fit the table."""
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect: ...
 
     def apply(
-        self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
     ) -> Commit: ...
 
 
-def _chosen(table: Table, where: Chosen) -> tuple[TableVersion, Where]:
-    return table._state(), rows_chosen(where, f"{table.name}: where", table)
+def _choose_rows(table: Table, where: RowChoice) -> tuple[TableVersion, RowSelection]:
+    return table._state(), row_selection(where, f"{table.name}: where", table)
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class Update:
     operators: Operators
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _chosen(table, where)
+        state, chosen = _choose_rows(table, where)
         return update_effect(state, self.operators, chosen, job or Job(), most)
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         return table.update_where(where, self.operators, message, job)
 
 
@@ -95,14 +97,16 @@ class CastColumn:
     dates: str = "iso"
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
         _refuse_rows(table, where, "a column has one type")
         notation = Notation(self.decimal, self.thousands, self.dates)
         how = Cast(type_named(self.type), self.lossy, self.on_error == "null", notation)
         return cast_effect(table._state(), self.column, how, job or Job())
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         _refuse_rows(table, where, "a column has one type")
         return table.columns.cast(
             self.column,
@@ -117,7 +121,7 @@ class CastColumn:
         )
 
 
-def _refuse_rows(table: Table, where: Chosen, why: str) -> None:
+def _refuse_rows(table: Table, where: RowChoice, why: str) -> None:
     if where is not None:
         raise BadData(f"{table.name}: this applies to all rows", why, "Leave where= out")
 
@@ -133,13 +137,15 @@ class Split:
     keep: bool = True
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _chosen(table, where)
+        state, chosen = _choose_rows(table, where)
         act = SplitColumn(self.column, tuple(self.into), self.by, self.regex, self.keep)
         return made_columns_effect(state, act, chosen, job or Job(), most)
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         return table.columns.split(
             self.column, self.into, self.by, self.regex, self.keep, where, message, job
         )
@@ -155,13 +161,15 @@ class Merge:
     keep: bool = True
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _chosen(table, where)
+        state, chosen = _choose_rows(table, where)
         act = MergeColumns(tuple(self.columns), self.into, self.between, self.keep)
         return made_columns_effect(state, act, chosen, job or Job(), most)
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         return table.columns.merge(self.columns, self.into, self.between, self.keep, where, message, job)
 
 
@@ -172,12 +180,14 @@ class Rename:
     names: Mapping[str, str]
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
         _refuse_rows(table, where, "a column has one name")
         return rename_effect(table._state(), self.names)
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         _refuse_rows(table, where, "a column has one name")
         return table.columns.rename(self.names, message=message)
 
@@ -190,13 +200,15 @@ class DropDuplicates:
     keep: str = "first"
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        (state, chosen), own, started = _chosen(table, where), job or Job(), time.perf_counter()
+        (state, chosen), own, started = _choose_rows(table, where), job or Job(), time.perf_counter()
         gone = duplicate_ids(state, self.on, self.keep, own, chosen)
         return duplicates_effect(state, gone, self.on or (), chosen, own, time.perf_counter() - started)
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         return table.drop_duplicates(self.on, self.keep, message, job, where=where)
 
 
@@ -205,12 +217,14 @@ class Delete:
     """See `Table.delete`; without `where`, it deletes all rows."""
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        return delete_effect(*_chosen(table, where), job or Job())
+        return delete_effect(*_choose_rows(table, where), job or Job())
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
-        chosen = rows_chosen(where, f"{table.name}: where", table)
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
+        chosen = row_selection(where, f"{table.name}: where", table)
         if isinstance(chosen, list):
             return table.delete(ids=chosen, message=message, job=job)
         return table.delete(where="_id >= 0" if chosen is None else chosen, message=message, job=job)
@@ -226,12 +240,14 @@ class Upsert:
     keep: Literal["refuse", "first", "last"] = "refuse"
 
     def effect(
-        self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
+        self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
         _refuse_rows(table, where, "the keys say which rows change")
         return upsert_effect(table._state(), self._rows(), list(self.on), self.keep, job or Job())
 
-    def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
+    def apply(
+        self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
+    ) -> Commit:
         _refuse_rows(table, where, "the keys say which rows change")
         rows, on, keep = self._rows(), list(self.on), self.keep
         if keep == "refuse" and on and not has_conflicts(table.name, rows, on):
@@ -251,7 +267,7 @@ FieldKind = Literal[
 ]
 
 
-def _same(operand: Any) -> Any:
+def _identity(operand: Any) -> Any:
     return operand
 
 
@@ -266,10 +282,10 @@ class Assignment:
     asks: FieldKind
     hint: str = ""
     choices: Callable[[pa.DataType], Sequence[str]] = lambda _kind: ()
-    operand: Callable[[Any], Any] = _same
+    operand: Callable[[Any], Any] = _identity
 
     def fits(self, kind: pa.DataType) -> bool:
-        if self.id == "fill" and kind_of(kind) in NESTED:
+        if self.id == "fill" and kind_of(kind) in NESTED_KINDS:
             return False
         return OPERATORS[self.operator].fits(kind)
 
@@ -279,7 +295,7 @@ class Assignment:
 
 
 def _sources(kind: pa.DataType) -> Sequence[str]:
-    if kind_of(kind) in NESTED:
+    if kind_of(kind) in NESTED_KINDS:
         return ("above", "below")
     numeric = kind_of(kind) in NUMBERS
     return [source for source in SOURCES if numeric or source not in ("mean", "median")]

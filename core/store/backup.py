@@ -91,7 +91,7 @@ def mark(target: Path, source: Path, catalogs: Sequence[str]) -> None:
     sync(target)
 
 
-def refuse_other(source: Path, target: Path) -> list[str]:
+def refuse_other_target(source: Path, target: Path) -> list[str]:
     """Raise `StoreProblem` unless `target` is new or an unchanged backup of `source`; return the checksum of
     its catalog, if it has one."""
     StorePaths(target).refuse_links(MARK, DRAFT)
@@ -183,10 +183,10 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     If it is interrupted at any moment, even by a crash, an earlier backup stays intact, and the next one can
     be made.
     """
-    catalog.refuse_replaced()
+    catalog.refuse_replaced_catalog()
     source = catalog.path.parent
     with _disk_problems(target, NOT_BACKED_UP, link):
-        earlier = refuse_other(source, target)
+        earlier = refuse_other_target(source, target)
 
     def ready(part: Path) -> None:
         if earlier:
@@ -195,7 +195,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
 
     with _disk_problems(target, NOT_BACKED_UP, link), _removed_if_new(target):
         mark(target, source, earlier)
-        return _copied(catalog, target, link, job, ready)
+        return _copy_store(catalog, target, link, job, ready)
 
 
 def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = NOT_RESTORED) -> Backup:
@@ -214,15 +214,15 @@ def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = NOT_
     catalog = Catalog(backup, read_only=True)
     try:
         with _disk_problems(target, failed, link), _removed_if_new(target):
-            result = _copied(catalog, target, link, job, lambda part: None)
+            result = _copy_store(catalog, target, link, job, lambda part: None)
             if result.damaged:
-                raise _damaged(result.damaged, result.copied)
+                raise _damage_error(result.damaged, result.copied)
             return result
     finally:
         catalog.close()
 
 
-def _copied(
+def _copy_store(
     catalog: Catalog, target: Path, link: bool, job: Job, ready: Callable[[Path], None]
 ) -> Backup:  # fmt: skip
     """Copy the catalog, then its files. If a file is removed in between, both are copied again, and the new
@@ -295,7 +295,7 @@ def _disk_problems(target: Path, failed: str, link: bool) -> Iterator[None]:
         raise FileProblem(target, failed, why, fix) from error
 
 
-def _damaged(paths: Sequence[Path], copied: int) -> FileProblem:
+def _damage_error(paths: Sequence[Path], copied: int) -> FileProblem:
     others = f"So do {len(paths) - 1:,} others of its {copied:,} files. " if len(paths) > 1 else ""
     return FileProblem(
         paths[0],

@@ -18,7 +18,7 @@ from lamella.core.arrow.sorted_ids import EMPTY
 from lamella.core.errors import FileProblem
 from lamella.core.scan.chunks import BatchValues, named_by_key, run_chunks
 from lamella.core.scan.overlay import StoredValues
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.schema import whole_numbers
@@ -30,19 +30,19 @@ from lamella.core.store.folder import Staging
 class CellChanges:
     """New values of some rows: ascending `ids`, and one value for each in every column (by column id).
 
-    `made` is the version that made the change; of two changes of a cell, the later one applies. Values of a
+    `version` made the change; of two changes of a cell, the later one applies. Values of a
     change file are read when they are needed.
     """
 
     ids: np.ndarray
     values: Mapping[int, pa.Array]
-    made: int = 0
+    version: int = 0
 
     def only(self, mask: np.ndarray) -> CellChanges:
         """The rows for which `mask` is True."""
         keep = np.flatnonzero(mask)
         values = {key: take(values, keep) for key, values in self.values.items()}
-        return CellChanges(self.ids[keep], values, self.made)
+        return CellChanges(self.ids[keep], values, self.version)
 
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
@@ -143,7 +143,7 @@ def end_to_end(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
 
 
 def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:
-    packed = [value.packed for value in values if value.packed is not None]
+    packed = [value.packed_bytes for value in values if value.packed_bytes is not None]
     rows = integers_end_to_end(packed, schema) if len(packed) == len(values) else None
     return pa.Table.from_batches([value.batch for value in values]) if rows is None else rows
 
@@ -176,7 +176,7 @@ class FileValues(StoredValues):
         self._keys = dict.fromkeys(key for key in segment.names if key != ID_COLUMN.key)
 
     def read(self, keys: Sequence[int]) -> dict[int, pa.Array]:
-        schema, names = unchanged(self._segment).schema, self._segment.names
+        schema, names = unchanged_footer(self._segment).schema, self._segment.names
         for key in keys:
             if names[key] not in schema.names:
                 raise FileProblem(
@@ -217,5 +217,5 @@ def write_cells(
 
 
 def _whole(segment: FileSegment, columns: Sequence[Column]) -> list[pa.Array]:
-    groups = range(unchanged(segment).metadata.num_row_groups)
+    groups = range(unchanged_footer(segment).metadata.num_row_groups)
     return [in_one(values) for values in run_chunks(segment, groups, columns, None)[0]]

@@ -16,8 +16,8 @@ from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, shown
-from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
-from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.expr import And, Filter, Predicate, Reference, thaw
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.filters.values import convert, exact_number_text
 from lamella.core.jobs import Job, Unreported
 from lamella.core.scan.chunks import BatchValues
@@ -25,12 +25,12 @@ from lamella.core.scan.read import arrays_at, tables, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, refuse_unknown
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.cells import CellChanges, as_type
-from lamella.core.store.checks import defaults_by_name, fill_left_out
+from lamella.core.store.checks import defaults_by_name, fill_omissions
 from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Change
-from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from lamella.core.store.operators import Assignment, RowContext, applied, assignments, columns_read
-from lamella.core.store.operators.values import array_of, as_stored, repeated
+from lamella.core.store.evolution import ColumnPlan, narrow_rows, plan_columns, to_columns
+from lamella.core.store.operators import Assignment, RowContext, apply_assignments, assignments, columns_read
+from lamella.core.store.operators.values import array_of, repeat_value, to_stored_type
 from lamella.core.store.partial_values import (
     PartialRows,
     is_odd,
@@ -43,7 +43,7 @@ from lamella.core.store.partial_values import (
 )
 from lamella.core.store.row_lookup import (
     Matches,
-    Where,
+    RowSelection,
     firsts_of_keys,
     known_matches,
     matches,
@@ -79,8 +79,8 @@ def update_change(
     plan, values = fit_to_columns(state, partial.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
-    values = complete_values(state, ids, plan, values, partial.left_out)
-    return Change(message, plan.applied(state.columns), cells=CellChanges(ids, plan.by_key(values)))
+    values = complete_values(state, ids, plan, values, partial.omissions)
+    return Change(message, plan.apply_to(state.columns), cells=CellChanges(ids, plan.by_key(values)))
 
 
 def assign_change(
@@ -142,11 +142,11 @@ def assigned_values(
         old = stored_values(state, some, columns)
         context = RowContext(state.snapshot.name, some, old, Unreported(job), whole)
         olds.append(old)
-        news.append(applied(assignments, old, len(some), context))
-    return _joined(olds), _joined(news)
+        news.append(apply_assignments(assignments, old, len(some), context))
+    return _join(olds), _join(news)
 
 
-def _joined(parts: Sequence[Values]) -> Values:
+def _join(parts: Sequence[Values]) -> Values:
     """Concatenate the columns of all parts, each in the common type."""
     if len(parts) == 1:
         return parts[0]
@@ -189,7 +189,7 @@ def replace_change(
         return Change(message, state.columns)
     plan, arrays, places = differing_values(state, old, new, take_ids)
     cells = _cells_at(places, ids, arrays)
-    return Change(message, state.columns if cells is None else plan.applied(state.columns), cells=cells)
+    return Change(message, state.columns if cells is None else plan.apply_to(state.columns), cells=cells)
 
 
 def changed_cells(
@@ -230,7 +230,7 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
 
 
 def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
-    return Change(message, state.columns, deleted=ids)
+    return Change(message, state.columns, deleted_ids=ids)
 
 
 def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
@@ -239,10 +239,10 @@ def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> 
     own = own_columns(state, values.schema)
     if own is not None:
         return own, values
-    values = narrowed(values, state.columns)
+    values = narrow_rows(values, state.columns)
     plan = plan_columns(state.snapshot.name, state.columns, as_block(values), take_ids)
-    refuse_stored_misfits(state, plan.widened)
-    return plan, stored_as(values, plan.columns)
+    refuse_stored_misfits(state, plan.widened_columns)
+    return plan, to_columns(values, plan.columns)
 
 
 def own_columns(state: TableVersion, schema: pa.Schema) -> ColumnPlan | None:
@@ -283,7 +283,7 @@ def complete_values(
         if lacks is None or not lacks.any() or column.name not in known:
             continue
         old = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
-        stored = in_one(stored_as(old, [column]).column(0))
+        stored = in_one(to_columns(old, [column]).column(0))
         whole = put(values.column(place), np.flatnonzero(lacks), stored)
         values = values.set_column(place, values.schema.field(place), whole)
     return values
@@ -296,7 +296,7 @@ def refuse_missing_keys(name: str, rows: PartialRows, on: Sequence[str]) -> None
             f"{name}: the rows have no column '{missing[0]}' to find them by", fix="Add it, or name another"
         )
     for key in on:
-        lacks = np.flatnonzero(rows.left_out.get(key, ()))
+        lacks = np.flatnonzero(rows.omissions.get(key, ()))
         if len(lacks):
             raise BadData(
                 f"{name}: row {lacks[0]} of those given has no '{key}' to find it by",
@@ -360,15 +360,17 @@ def upsert_change(
     lookup = matches(state, keys)
     if len(lookup.unknown):
         data = _with_constants(data, set_on_insert)
-    rows, lookup = _whole_rows(state, PartialRows(data, rows.left_out, rows.documents), lookup, set_on_insert)
+    rows, lookup = _whole_rows(
+        state, PartialRows(data, rows.omissions, rows.documents), lookup, set_on_insert
+    )
     plan, values = fit_to_columns(state, rows.table, take_ids)
-    cells = _cells(state, plan, PartialRows(values, rows.left_out), lookup, {*on, *set_on_insert})
-    change = Change(message, plan.applied(state.columns), cells=cells)
+    cells = _cells(state, plan, PartialRows(values, rows.omissions), lookup, {*on, *set_on_insert})
+    change = Change(message, plan.apply_to(state.columns), cells=cells)
     if not len(lookup.unknown):
         return change
-    left_out = {name: lacks[lookup.unknown] for name, lacks in rows.left_out.items()}
-    new = fill_left_out(rows_at(values, lookup.unknown), left_out, defaults_by_name(state))
-    return with_rows(change, plan, stored_as(new, plan.columns))
+    left_out = {name: lacks[lookup.unknown] for name, lacks in rows.omissions.items()}
+    new = fill_omissions(rows_at(values, lookup.unknown), left_out, defaults_by_name(state))
+    return with_rows(change, plan, to_columns(new, plan.columns))
 
 
 def rows_of_keys(rows: PartialRows, on: Sequence[str], keep: str, name: str) -> PartialRows:
@@ -399,12 +401,12 @@ def _whole_rows(
     result = with_paths_inside(new.table, types, state.snapshot.name)
     table = concat_batches([as_block(known.table), as_block(result)])
     count, more = len(matches.ids), len(matches.unknown)
-    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
+    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.omissions.items()}
     return PartialRows(table, lacks), Matches(matches.ids, np.arange(count), np.arange(count, count + more))
 
 
 def insert_instead_change(
-    state: TableVersion, where: Where, edits: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion, where: RowSelection, edits: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """Insert one row for a filter that no row meets: the values that the filter requires, then the
     operators."""
@@ -422,9 +424,9 @@ def insert_instead_change(
     present = {column: value for column, value in cells.items() if value.null_count == 0}
     placed = assignments({"$set": inside}, state.columns, name) if inside else []
     context = RowContext(name, np.zeros(1, np.int64), cells, Job())
-    row = present | applied([*placed, *edits], cells, 1, context, inserted=True)
+    row = present | apply_assignments([*placed, *edits], cells, 1, context, inserted=True)
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
-    return with_rows(Change(message, plan.applied(state.columns)), plan, values)
+    return with_rows(Change(message, plan.apply_to(state.columns)), plan, values)
 
 
 def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
@@ -433,16 +435,16 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
         for child in where.children:
             yield from _equalities(child)
     elif isinstance(where, Predicate) and where.operator == "eq" and where.column != ID:
-        yield from ((where.column, thawed(v)) for v in where.values if not isinstance(v, Reference))
+        yield from ((where.column, thaw(v)) for v in where.values if not isinstance(v, Reference))
 
 
 def _cell(value: Any, kind: pa.DataType) -> pa.Array:
     """A value that the condition requires, converted to the column's type as the condition converts it."""
     if kind_of(kind) is Kind.TEXT:
         value = exact_number_text(value) or value
-    elif kind_of(kind) not in NESTED:
-        value = convert(value, kind).shown
-    return as_stored(array_of([value]), kind)
+    elif kind_of(kind) not in NESTED_KINDS:
+        value = convert(value, kind).shown_value
+    return to_stored_type(array_of([value]), kind)
 
 
 def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
@@ -467,7 +469,7 @@ def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any
 
 def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
     for column, value in constants.items():
-        data = data.append_column(column, repeated(array_of([value]), data.num_rows))
+        data = data.append_column(column, repeat_value(array_of([value]), data.num_rows))
     return data
 
 
@@ -479,7 +481,7 @@ def _cells(
     ids, places = matches.ids, matches.keys
     if not len(ids) or skipped_names.issuperset(c.name for c in plan.columns):
         return None
-    left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in skipped_names}
+    left_out = {n: lacks[places] for n, lacks in rows.omissions.items() if n not in skipped_names}
     values = complete_values(state, ids, plan, rows_at(rows.table, places), left_out)
     values_of = {
         c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in skipped_names

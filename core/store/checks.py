@@ -19,7 +19,7 @@ from lamella.core.arrow.types import ID, exact_cast, is_nested, wider_type
 from lamella.core.errors import BadData, BrokenCheck, shown
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment
@@ -28,15 +28,15 @@ from lamella.core.store.column_rules import (
     NO_CHECKS,
     ColumnChecks,
     TableRules,
-    decoded,
-    each_once,
+    decode_dictionary,
+    distinct_values,
     rules_in,
     value_array,
     with_checks,
     with_default,
 )
 from lamella.core.store.commit import Change
-from lamella.core.store.evolution import Cast, LostValues, converted
+from lamella.core.store.evolution import Cast, LostValues, cast_values
 from lamella.core.store.row_lookup import matches
 from lamella.core.store.table_version import Metadata, TableVersion
 
@@ -52,7 +52,7 @@ def with_defaults(state: TableVersion, change: Change) -> Change:
         return change
     values, count = change.rows
     missing = {
-        c.key: _repeated(defaults[c.key], c.type, count)
+        c.key: _repeat(defaults[c.key], c.type, count)
         for c in change.columns
         if c.key in defaults and c.key not in values
     }
@@ -63,7 +63,7 @@ def new_rows(state: TableVersion, count: int) -> pa.Table:
     """Make `count` rows with defaults, and nulls in the other columns."""
     defaults = state.rules.defaults
     values = [
-        _repeated(defaults[c.key], c.type, count) if c.key in defaults else pa.nulls(count, c.type)
+        _repeat(defaults[c.key], c.type, count) if c.key in defaults else pa.nulls(count, c.type)
         for c in state.columns
     ]
     return pa.Table.from_arrays(values, names=[c.name for c in state.columns])
@@ -75,14 +75,14 @@ def defaults_by_name(state: TableVersion) -> Mapping[str, pa.Array]:
     return {c.name: defaults[c.key] for c in state.columns if c.key in defaults} if defaults else {}
 
 
-def fill_left_out(
+def fill_omissions(
     rows: pa.Table, left_out: Mapping[str, np.ndarray], defaults: Mapping[str, pa.Array]
 ) -> pa.Table:
     """Fill in defaults where a row leaves out a column that others give."""
     for name, lacks in left_out.items():
         if name in defaults and name in rows.column_names and lacks.any():
             place = rows.schema.get_field_index(name)
-            values = _filled(rows.column(place), lacks, defaults[name])
+            values = _fill(rows.column(place), lacks, defaults[name])
             rows = rows.set_column(place, pa.field(name, values.type), values)
     return rows
 
@@ -95,13 +95,13 @@ def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> Ro
     missing = {name: default for name, default in defaults.items() if name not in names | inside}
     if not missing and not block.left_out:
         return block
-    rows = fill_left_out(block.table(), block.left_out or {}, defaults)
+    rows = fill_omissions(block.table(), block.left_out or {}, defaults)
     for name, default in missing.items():
         rows = rows.append_column(name, take(default, np.zeros(block.num_rows, np.int64)))
     return RowBatch(rows.schema, block.num_rows, lambda: rows, block.checked)
 
 
-def _filled(values: pa.ChunkedArray, lacks: np.ndarray, default: pa.Array) -> pa.ChunkedArray:
+def _fill(values: pa.ChunkedArray, lacks: np.ndarray, default: pa.Array) -> pa.ChunkedArray:
     """Fill in the default; leave the values as they are if the types have nothing in common, because fitting
     them to the column will report that."""
     kind = wider_type(values.type, default.type)
@@ -112,7 +112,7 @@ def _filled(values: pa.ChunkedArray, lacks: np.ndarray, default: pa.Array) -> pa
     return pa.chunked_array([take(pa.concat_arrays([*fit.chunks, own]), places)])
 
 
-def _repeated(default: pa.Array, kind: pa.DataType, count: int) -> pa.Array:
+def _repeat(default: pa.Array, kind: pa.DataType, count: int) -> pa.Array:
     fit = default.cast(kind) if pa.types.is_dictionary(kind) else exact_cast(default, kind)
     return take(default if fit is None else fit, np.zeros(count, np.int64))
 
@@ -130,7 +130,7 @@ class _Part:
     ids: np.ndarray | None = None
 
 
-def refuse_broken(state: TableVersion, change: Change) -> None:
+def refuse_violations(state: TableVersion, change: Change) -> None:
     """Raise `BrokenCheck` for the first value of `change` that fails a check of its column."""
     rules = _rules_after(state, change)
     if not rules.checks:
@@ -159,18 +159,18 @@ def _parts(change: Change, column: Column) -> Iterator[_Part]:
     if change.rows is not None:
         values, count = change.rows
         array = values[column.key] if column.key in values else pa.nulls(count, column.type)
-        yield _Part(array, _numbered_from(before))
+        yield _Part(array, _row_numbers(before))
         before += count
     for file in change.files:
         names = {int(key): name for key, name in json.loads(file.names).items()}
-        yield _Part(_file_values(FileSegment(file.path, file.rows, names), column), _numbered_from(before))
+        yield _Part(_file_values(FileSegment(file.path, file.rows, names), column), _row_numbers(before))
         before += file.rows
 
 
 def _file_values(segment: FileSegment, column: Column) -> pa.Array:
     if column.key not in segment.names:
         return pa.nulls(segment.num_rows, column.type)
-    groups = range(unchanged(segment).metadata.num_row_groups)
+    groups = range(unchanged_footer(segment).metadata.num_row_groups)
     pieces = (column_chunks(segment, group, [column], into=None)[0] for group in groups)
     return in_one(pa.chunked_array([chunk for values in pieces for chunk in values.chunks], column.type))
 
@@ -179,15 +179,17 @@ def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) 
     if checks.required and part.values.null_count:
         place = int(np.argmax(to_numpy(part.values.is_null())))
         what = f"is required, but {part.row(place)} has no value"
-        raise _broken(table, column, part, place, what, "", "Give it a value")
-    wrong = checks.not_allowed(part.values)
+        raise _check_error(table, column, part, place, what, "", "Give it a value")
+    wrong = checks.forbidden_indices(part.values)
     if len(wrong):
         place = int(wrong[0])
         what = f"takes no {_text(part.values[place])}, the value of {part.row(place)}"
-        raise _broken(table, column, part, place, what, f"It takes {_listing(checks)}", "Give one of these")
+        raise _check_error(
+            table, column, part, place, what, f"It takes {_listing(checks)}", "Give one of these"
+        )
 
 
-def _broken(
+def _check_error(
     table: str, column: Column, part: _Part, place: int, what: str, why: str, fix: str
 ) -> BrokenCheck:
     row_id = None if part.ids is None else int(part.ids[place])
@@ -202,7 +204,7 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
     if not pieces:
         return
     arrays = [p.values if len(at) == len(p.values) else take(p.values, at) for p, at in pieces]
-    values = decoded(pa.concat_arrays(arrays))
+    values = decode_dictionary(pa.concat_arrays(arrays))
     ends = np.cumsum([len(places) for _, places in pieces])
 
     def origin(number: int) -> tuple[_Part, int]:
@@ -214,7 +216,7 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
         part, place = origin(number)
         what = f"must be unique, but {part.row(place)} repeats {_text(values[number])}"
         why = f"{holder[0].upper()}{holder[1:]} already has it"
-        return _broken(state.snapshot.name, column, part, place, what, why, "Give another value")
+        return _check_error(state.snapshot.name, column, part, place, what, why, "Give another value")
 
     if len(values) > 1:
         first = KeyCodes([pa.chunked_array([values])]).first
@@ -226,7 +228,7 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
     if own is None:
         return
     lookup = matches(state, pa.table([values], names=[own.name]))
-    leaving = [change.deleted, *(part.ids for part in parts if part.ids is not None)]
+    leaving = [change.deleted_ids, *(part.ids for part in parts if part.ids is not None)]
     staying = np.flatnonzero(~among(lookup.ids, distinct(np.concatenate(leaving))))
     if len(staying):
         place = int(staying[np.argmin(lookup.keys[staying])])
@@ -264,8 +266,8 @@ def checks_change(
     if unique is not None:
         checks = replace(checks, unique=unique)
     if one_of is not None:
-        checks = replace(checks, allowed=_allowed(name, column, one_of))
-    if (checks.unique or checks.allowed is not None) and is_nested(column.type):
+        checks = replace(checks, allowed_values=_allowed_values(name, column, one_of))
+    if (checks.unique or checks.allowed_values is not None) and is_nested(column.type):
         raise BadData(
             f"{name}: column '{column.name}' holds nested values ({column.type}), which cannot be compared",
             fix="Such a column can only be required",
@@ -287,15 +289,15 @@ def rules_cast(
         value = _cast(state, column, default, how, "the default")
         notes = with_default(notes, new_column.key, None if value.null_count else value)
     checks = state.rules.checks.get(column.key)
-    if checks is not None and checks.allowed is not None:
-        values = _cast(state, column, checks.allowed, how, "a value of its check").drop_null()
-        notes = with_checks(notes, new_column.key, replace(checks, allowed=each_once(values)))
+    if checks is not None and checks.allowed_values is not None:
+        values = _cast(state, column, checks.allowed_values, how, "a value of its check").drop_null()
+        notes = with_checks(notes, new_column.key, replace(checks, allowed_values=distinct_values(values)))
     return notes
 
 
 def _cast(state: TableVersion, column: Column, values: pa.Array, how: Cast, what: str) -> pa.Array:
     try:
-        return converted(values, how)
+        return cast_values(values, how)
     except LostValues as lost:
         raise BadData(
             f"{state.snapshot.name}: {what} of column '{column.name}' is {lost.value},"
@@ -305,18 +307,18 @@ def _cast(state: TableVersion, column: Column, values: pa.Array, how: Cast, what
         ) from lost
 
 
-def _allowed(table: str, column: Column, one_of: Sequence[Any]) -> pa.Array | None:
+def _allowed_values(table: str, column: Column, one_of: Sequence[Any]) -> pa.Array | None:
     if None in one_of:
         raise BadData(
             f"{table}: None is among the values that column '{column.name}' takes",
             "Null is allowed unless the column is required",
             "Leave it out",
         )
-    return each_once(value_array(table, column, one_of)) if len(one_of) else None
+    return distinct_values(value_array(table, column, one_of)) if len(one_of) else None
 
 
 def _refuse_default(table: str, column: Column, checks: ColumnChecks, default: pa.Array) -> None:
-    if len(checks.not_allowed(default)):
+    if len(checks.forbidden_indices(default)):
         raise BadData(
             f"{table}: {_text(default[0])} cannot be the default of column '{column.name}'",
             f"It takes {_listing(checks)}",
@@ -329,23 +331,23 @@ def _refuse_rows(
 ) -> None:
     """Raise `BrokenCheck` listing the first rows that fail a new check."""
     required, unique = checks.required and not before.required, checks.unique and not before.unique
-    allowed = checks.allowed is not None and checks.allowed is not before.allowed
+    allowed = checks.allowed_values is not None and checks.allowed_values is not before.allowed_values
     if not (required or unique or allowed):
         return
     ids, parts = [np.empty(0, np.int64)], [pa.nulls(0, column.type)]
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
         ids.append(to_numpy(rows.column(0)))
         parts.append(rows.column(1).combine_chunks())
-    all_ids, values = np.concatenate(ids), decoded(pa.concat_arrays(parts))
+    all_ids, values = np.concatenate(ids), decode_dictionary(pa.concat_arrays(parts))
     table = state.snapshot.name
     if required and values.null_count:
         null = np.flatnonzero(to_numpy(values.is_null()))
-        raise _refused(table, column, "required", f"{_rows(len(null))} null", all_ids[null])
-    wrong = checks.not_allowed(values) if allowed else np.empty(0, np.int64)
+        raise _declaration_error(table, column, "required", f"{_rows(len(null))} null", all_ids[null])
+    wrong = checks.forbidden_indices(values) if allowed else np.empty(0, np.int64)
     if len(wrong):
         some = [f"{_text(values[int(i)])} ({ID} {all_ids[i]})" for i in wrong[:MOST_NAMED]]
         violation = f"{_rows(len(wrong))} other values"
-        raise _refused(table, column, f"one of {_listing(checks)}", violation, all_ids[wrong], some)
+        raise _declaration_error(table, column, f"one of {_listing(checks)}", violation, all_ids[wrong], some)
     if unique:
         _refuse_doubled_rows(table, column, all_ids, values)
 
@@ -363,10 +365,10 @@ def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa
             for i in again[:MOST_NAMED]
         ]
         violation = f"{_rows(len(again))} a value of an earlier row"
-        raise _refused(table, column, "unique", violation, ids[present_rows[again]], some)
+        raise _declaration_error(table, column, "unique", violation, ids[present_rows[again]], some)
 
 
-def _refused(
+def _declaration_error(
     table: str, column: Column, check: str, violation: str, ids: np.ndarray, some: Sequence[str] = ()
 ) -> BrokenCheck:
     examples = list(some) or [f"{ID} {i}" for i in ids[:MOST_NAMED]]
@@ -385,7 +387,7 @@ def _rows(count: int) -> str:
 
 
 def _listing(checks: ColumnChecks) -> str:
-    values = () if checks.allowed is None else checks.shown.one_of
+    values = () if checks.allowed_values is None else checks.to_checks.one_of
     some = ", ".join(shown(value) for value in values[: 2 * MOST_NAMED])
     return some + (", …" if len(values) > 2 * MOST_NAMED else "")
 
@@ -398,5 +400,5 @@ def _by_id(row_id: int) -> str:
     return f"the row with {ID} {row_id}"
 
 
-def _numbered_from(first: int) -> Rows:
+def _row_numbers(first: int) -> Rows:
     return lambda place: f"row {first + place} of those given"

@@ -24,11 +24,11 @@ from lamella.core.store.commit import Change
 from lamella.core.store.evolution import (
     Cast,
     LostValues,
-    converted,
+    cast_values,
     failures,
     is_carried,
     reason,
-    refuse_unrelated,
+    refuse_unrelated_types,
 )
 from lamella.core.store.table_version import Metadata, TableVersion
 from lamella.core.validation import text_of
@@ -39,7 +39,7 @@ CAST_FROM = b"lamella.cast_from"
 first."""
 
 
-def added(
+def add_change(
     state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
 ) -> Change:
     """Add a column that is null in every row, or `default`, which must fit its type and becomes the default
@@ -58,7 +58,7 @@ def added(
     return Change(message, columns, with_default(state.metadata, column.key, value), cells=cells)
 
 
-def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
+def drop_change(state: TableVersion, names: Sequence[str], message: str) -> Change:
     gone = set(columns_named(state, names))
     columns = tuple(c for c in state.columns if c not in gone)
     keys = {c.key for c in gone}
@@ -66,7 +66,7 @@ def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
     return Change(message, columns, metadata=metadata)
 
 
-def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
+def rename_change(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
     """Rename columns, all at once, so that two can swap names."""
     renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
     unchanged_names = [c.name for c in state.columns if c.key not in renaming]
@@ -74,7 +74,7 @@ def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Chan
     return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
 
 
-def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
+def reorder_change(state: TableVersion, names: Sequence[str], message: str) -> Change:
     """Put these columns first, and the others behind them in their present order."""
     first = columns_named(state, names)
     keys = {c.key for c in first}
@@ -90,14 +90,14 @@ def cast_change(
     if how.to.equals(column.type):
         return Change(message, state.columns)
     if is_carried(column.type, how.to):
-        return Change(message, _replaced(state, column, replace(column, type=how.to)))
-    refuse_unrelated(state.snapshot.name, name, column.type, how.to)
+        return Change(message, _with_column(state, column, replace(column, type=how.to)))
+    refuse_unrelated_types(state.snapshot.name, name, column.type, how.to)
     how.notation.refuse(f"{state.snapshot.name}: column '{name}'", column.type)
-    ids, values = _converted(state, column, how, job)
+    ids, values = _convert(state, column, how, job)
     new_column = Column(name, how.to, take_ids(1))
     cells = CellChanges(ids, {new_column.key: values}) if len(ids) else None
-    metadata = rules_cast(state, _moved(state.metadata, column, new_column), column, new_column, how)
-    return Change(message, _replaced(state, column, new_column), metadata, cells=cells)
+    metadata = rules_cast(state, _move_metadata(state.metadata, column, new_column), column, new_column, how)
+    return Change(message, _with_column(state, column, new_column), metadata, cells=cells)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job
     table, none = state.snapshot.name, CastFailures(name, 0, [], [], [])
     if how.to.equals(column.type) or is_carried(column.type, how.to):
         return none
-    refuse_unrelated(table, name, column.type, how.to)
+    refuse_unrelated_types(table, name, column.type, how.to)
     how.notation.refuse(f"{table}: column '{name}'", column.type)
     count = 0
     ids: list[int] = []
@@ -171,30 +171,30 @@ def refuse_names(table: str, existing: Iterable[str], new_names: Sequence[str]) 
         names.add(name)
 
 
-def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
+def _with_column(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
     return tuple(by if c is column else c for c in state.columns)
 
 
-def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
+def _move_metadata(metadata: Metadata, column: Column, to: Column) -> Metadata:
     moved = {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
-    was = ",".join(map(str, (column.key, *cast_from(metadata, column.key))))
+    was = ",".join(map(str, (column.key, *ids_before_casts(metadata, column.key))))
     return moved | {(to.key, CAST_FROM): was.encode()}
 
 
-def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
+def ids_before_casts(metadata: Metadata, key: int) -> tuple[int, ...]:
     """The ids that a column had before casts, the most recent first."""
     noted = metadata.get((key, CAST_FROM), b"")
     return tuple(map(int, noted.split(b","))) if noted else ()
 
 
-def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
+def _convert(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
     """Convert a column one row group at a time, keeping only the new values in memory; return ids and
     values."""
     ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
         ids.append(to_numpy(rows.column(0)))
         try:
-            values.append(converted(rows.column(1).combine_chunks(), how))
+            values.append(cast_values(rows.column(1).combine_chunks(), how))
         except LostValues as lost:
             raise BadData(
                 f"{state.snapshot.name}: column '{column.name}' holds {lost.value},"

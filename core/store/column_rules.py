@@ -45,31 +45,31 @@ class Checks:
 
 @dataclass(frozen=True, eq=False)
 class ColumnChecks:
-    """The checks of a column as stored; `allowed` has the values of `one_of`."""
+    """The checks of a column as stored; `allowed_values` has the values of `one_of`."""
 
     required: bool = False
     unique: bool = False
-    allowed: pa.Array | None = None
+    allowed_values: pa.Array | None = None
 
     @property
-    def shown(self) -> Checks:
-        values = () if self.allowed is None else tuple(map(python_value, self.allowed))
+    def to_checks(self) -> Checks:
+        values = () if self.allowed_values is None else tuple(map(python_value, self.allowed_values))
         return Checks(self.required, self.unique, values)
 
     @cached_property
     def _codes(self) -> KeyCodes:
-        return KeyCodes([pa.chunked_array([self.allowed])])
+        return KeyCodes([pa.chunked_array([self.allowed_values])])
 
-    def not_allowed(self, values: pa.Array) -> np.ndarray:
+    def forbidden_indices(self, values: pa.Array) -> np.ndarray:
         """The indices of values that are not allowed."""
-        if self.allowed is None:
+        if self.allowed_values is None:
             return np.empty(0, np.int64)
         present = to_numpy(values.is_valid())
-        plain = decoded(values)
-        fit = exact_cast(self.allowed, plain.type)
+        plain = decode_dictionary(values)
+        fit = exact_cast(self.allowed_values, plain.type)
         if fit is None:  # the column's type has changed to another kind
             return np.flatnonzero(present)
-        codes = self._codes if fit is self.allowed else KeyCodes([pa.chunked_array([fit])])
+        codes = self._codes if fit is self.allowed_values else KeyCodes([pa.chunked_array([fit])])
         present[codes.match([pa.chunked_array([plain])])[0]] = False
         return np.flatnonzero(present)
 
@@ -100,7 +100,9 @@ def rules_in(table: str, notes: Notes) -> TableRules:
         elif key == CHECKS:
             checks[column] = replace(checks.get(column, NO_CHECKS), **_flags(table, column, value))
         elif key == ONE_OF:
-            checks[column] = replace(checks.get(column, NO_CHECKS), allowed=_values(table, column, value))
+            checks[column] = replace(
+                checks.get(column, NO_CHECKS), allowed_values=_values(table, column, value)
+            )
     return TableRules(defaults, checks)
 
 
@@ -116,8 +118,8 @@ def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
     flags = [flag for flag in _FLAGS if getattr(checks, flag)]
     if flags:
         remaining[column, CHECKS] = json.dumps(flags).encode()
-    if checks.allowed is not None:
-        remaining[column, ONE_OF] = _bytes(checks.allowed)
+    if checks.allowed_values is not None:
+        remaining[column, ONE_OF] = _bytes(checks.allowed_values)
     return remaining
 
 
@@ -136,11 +138,11 @@ def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:
         ) from error
 
 
-def decoded(values: pa.Array) -> pa.Array:
+def decode_dictionary(values: pa.Array) -> pa.Array:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def each_once(values: pa.Array) -> pa.Array:
+def distinct_values(values: pa.Array) -> pa.Array:
     """The distinct values, in order of first occurrence."""
     codes = KeyCodes([pa.chunked_array([values])])
     first = codes.first == np.arange(len(values))
@@ -151,9 +153,9 @@ def _flags(table: str, column: int, value: bytes) -> dict[str, bool]:
     try:
         flags = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise _damaged(table, column, str(error)) from error
+        raise _damage_error(table, column, str(error)) from error
     if not isinstance(flags, list) or not all(flag in _FLAGS for flag in flags):
-        raise _damaged(table, column, "It names no checks")
+        raise _damage_error(table, column, "It names no checks")
     return dict.fromkeys(flags, True)
 
 
@@ -170,13 +172,13 @@ def _values(table: str, column: int, value: bytes, count: int | None = None) -> 
         rows.validate(full=True)
         values: pa.Array = rows.column(0).combine_chunks()
     except (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError) as error:
-        raise _damaged(table, column, str(error)) from error
+        raise _damage_error(table, column, str(error)) from error
     if count is not None and len(values) != count:
-        raise _damaged(table, column, f"It holds {len(values)} values")
+        raise _damage_error(table, column, f"It holds {len(values)} values")
     return values
 
 
-def _damaged(table: str, column: int, why: str) -> DamagedStore:
+def _damage_error(table: str, column: int, why: str) -> DamagedStore:
     return DamagedStore(
         f"{table}: the checks of column {column} in the catalog cannot be read",
         why,

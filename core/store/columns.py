@@ -22,24 +22,24 @@ from lamella.core.arrow.types import (
     type_of,
 )
 from lamella.core.errors import BadData, shown
-from lamella.core.filters.condition import Condition, rows_chosen
+from lamella.core.filters.condition import Condition, row_selection
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
-from lamella.core.scan.parquet_file import Footer, unchanged
+from lamella.core.scan.parquet_file import Footer, unchanged_footer
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.checks import checks_change, default_change, new_rows
 from lamella.core.store.column_changes import (
     CAST_FROM,
     CastFailures,
-    added,
+    add_change,
     cast_change,
     cast_failures,
     columns_named,
-    dropped,
+    drop_change,
     refuse_names,
-    renamed,
-    reordered,
+    rename_change,
+    reorder_change,
 )
 from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks
 from lamella.core.store.commit import Change, Commit
@@ -56,7 +56,7 @@ Values = Mapping[str | bytes, str | bytes | None]
 _FIELD_ID = b"PARQUET:field_id"
 REQUIRED = b"lamella.required"
 """The metadata key of a column that was declared without nulls; it is removed when a null arrives."""
-_OWN = frozenset({REQUIRED, CAST_FROM}) | RULES
+_OWN_KEYS = frozenset({REQUIRED, CAST_FROM}) | RULES
 """The metadata keys that Lamella uses itself."""
 
 
@@ -69,7 +69,7 @@ def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
     noted = {(TABLE, key): value for key, value in (schema.metadata or {}).items()}
     keys = {c.name: c.key for c in columns}
     for field in schema:
-        own = _OWN | {_FIELD_ID}
+        own = _OWN_KEYS | {_FIELD_ID}
         noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key not in own}
         if not field.nullable:
             noted[keys[field.name], REQUIRED] = b""
@@ -112,7 +112,7 @@ def with_metadata(state: TableVersion) -> pa.Schema:
     holds no null yet."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
-        if key not in _OWN:
+        if key not in _OWN_KEYS:
             by_column.setdefault(column, {})[key] = value
     required = {key for key, name in state.metadata if name == REQUIRED}
     required |= {key for key, checks in state.rules.checks.items() if checks.required}
@@ -124,7 +124,7 @@ def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
     """The metadata of a column, or of the table if `name` is None."""
     column_id = _key(state, name)
     noted = {key: value for (column, key), value in state.metadata.items() if column == column_id}
-    return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN}
+    return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN_KEYS}
 
 
 def refuse_other_than_text(table: str, values: Values) -> None:
@@ -134,7 +134,7 @@ def refuse_other_than_text(table: str, values: Values) -> None:
     for key, value in values.items():
         if not isinstance(key, (str, bytes)):
             raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
-        if _bytes(key) in _OWN:
+        if _bytes(key) in _OWN_KEYS:
             raise BadData(
                 f"{table}: '{key if isinstance(key, str) else key.decode()}' is a reserved key",
                 fix="Choose another key; table.columns.set_checks and set_default set checks and defaults",
@@ -147,7 +147,7 @@ def refuse_other_than_text(table: str, values: Values) -> None:
             )
 
 
-def changed(state: TableVersion, name: str | None, values: Values, message: str) -> Change:
+def metadata_change(state: TableVersion, name: str | None, values: Values, message: str) -> Change:
     about = _key(state, name)
     noted = dict(state.metadata)
     for key, value in values.items():
@@ -212,7 +212,7 @@ def _refuse_misfit(segment: Segment, column: Column) -> None:
         if cells is not None and exact_cast(cells, column.type) is None:
             raise inexact(column.name, cells.type, column.type)
     elif column.key in segment.names:
-        footer = unchanged(segment)
+        footer = unchanged_footer(segment)
         kind = footer.schema.field(segment.names[column.key]).type
         if not (always_fits(kind, column.type) or _file_fits(segment, footer, kind, column)):
             raise inexact(column.name, kind, column.type)
@@ -310,7 +310,7 @@ class Columns(Sequence[str]):
         Keys and values are text (or bytes); raises `BadData` for others.
         """
         text_of(column, f"{self._name}: the column")
-        return noted(self._reader.current().row.name, self._writer, column, values, message)
+        return store_metadata(self._reader.current().row.name, self._writer, column, values, message)
 
     def add(
         self,
@@ -336,7 +336,7 @@ class Columns(Sequence[str]):
         def build(state: TableVersion) -> Change:
             refuse_names(self._name, [c.name for c in state.columns], [name])
             column = Column(name, kind, self._writer.take_column_ids(1))
-            return added(state, column, default, after, work, message or f"add {name}")
+            return add_change(state, column, default, after, work, message or f"add {name}")
 
         return self._writer.commit(build, work)
 
@@ -362,7 +362,7 @@ class Columns(Sequence[str]):
     def checks(self, column: str) -> Checks:
         """The checks that every value of the column must pass."""
         state = self._reader.current()
-        return state.rules.checks.get(columns_named(state, [column])[0].key, NO_CHECKS).shown
+        return state.rules.checks.get(columns_named(state, [column])[0].key, NO_CHECKS).to_checks
 
     def set_checks(
         self,
@@ -406,7 +406,7 @@ class Columns(Sequence[str]):
         listed = names[0] if len(names) == 1 else names
         gone = names_of(listed, f"{self._name}: columns.drop")
         message = message or f"drop {', '.join(gone)}"
-        return self._writer.commit(lambda state: dropped(state, gone, message), Job())
+        return self._writer.commit(lambda state: drop_change(state, gone, message), Job())
 
     def rename(self, names: str | Mapping[str, str], new: str | None = None, message: str = "") -> Commit:
         """Rename a column, `rename("a", "b")`, or several at once, `rename({"a": "b", "b": "a"})`, so that
@@ -422,13 +422,13 @@ class Columns(Sequence[str]):
             text_of(name, f"{self._name}: the column name")
         message = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
         new_names = dict(names)
-        return self._writer.commit(lambda state: renamed(state, new_names, message), Job())
+        return self._writer.commit(lambda state: rename_change(state, new_names, message), Job())
 
     def reorder(self, names: Sequence[str], message: str = "") -> Commit:
         """Put these columns first, in this order, and the others behind them."""
         first = names_of(names, f"{self._name}: columns.reorder")
         message = message or f"order {', '.join(first)}"
-        return self._writer.commit(lambda state: reordered(state, first, message), Job())
+        return self._writer.commit(lambda state: reorder_change(state, first, message), Job())
 
     def cast(  # noqa: PLR0913 -- all that can be said of a cast, by keyword
         self,
@@ -534,7 +534,7 @@ class Columns(Sequence[str]):
         job: Job | None,
     ) -> Commit:
         work = job or Job()
-        chosen = rows_chosen(where, f"{self._name}: where", self._reader.current().snapshot)
+        chosen = row_selection(where, f"{self._name}: where", self._reader.current().snapshot)
 
         def build(state: TableVersion) -> Change:
             ids = chosen_ids(state, chosen)
@@ -547,9 +547,11 @@ class Columns(Sequence[str]):
         return self._reader.current().row.name
 
 
-def noted(table: str, writer: ColumnWriter, column: str | None, values: Values, message: str) -> Commit:
+def store_metadata(
+    table: str, writer: ColumnWriter, column: str | None, values: Values, message: str
+) -> Commit:
     """Store metadata of a column, or of the table if `column` is None."""
     refuse_other_than_text(table, values)
     keys = (key if isinstance(key, str) else key.decode(errors="replace") for key in values)
     message = message or f"metadata of {column or 'the table'}: {', '.join(keys)}"
-    return writer.commit(lambda state: changed(state, column, values, message), Job())
+    return writer.commit(lambda state: metadata_change(state, column, values, message), Job())

@@ -72,7 +72,7 @@ class Change:
     columns: tuple[Column, ...]
     metadata: Metadata | None = None
     cells: CellChanges | None = None
-    deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
+    deleted_ids: np.ndarray = field(default_factory=lambda: NO_IDS)
     files: tuple[WrittenFile, ...] = ()
     rows: tuple[Mapping[int, pa.Array], int] | None = None
     inserted: int = 0
@@ -84,13 +84,13 @@ class Change:
 
     def is_empty(self, columns: tuple[Column, ...], metadata: Metadata) -> bool:
         """Whether the change leaves a table with these columns and metadata as it is."""
-        changed = bool(self.inserted or self.num_updated or len(self.deleted))
+        changed = bool(self.inserted or self.num_updated or len(self.deleted_ids))
         return not changed and self.columns == columns and self.metadata in (None, metadata)
 
     @property
-    def touched(self) -> np.ndarray:
+    def touched_ids(self) -> np.ndarray:
         """Ids of existing rows that are changed or deleted."""
-        return self.deleted if self.cells is None else union(self.cells.ids, self.deleted)
+        return self.deleted_ids if self.cells is None else union(self.cells.ids, self.deleted_ids)
 
 
 Entries = tuple[tuple[str, int], ...]
@@ -102,11 +102,11 @@ class Rewrite:
 
     old_segments: tuple[SegmentEntry, ...]
     files: tuple[WrittenFile, ...]
-    contained: Entries
+    contained_entries: Entries
 
 
 @dataclass(frozen=True, eq=False)
-class Staged:
+class StagedFiles:
     """The files of a change, which are published together."""
 
     files: tuple[WrittenFile, ...] = ()
@@ -178,11 +178,11 @@ class CatalogEntries:
         """Raise `Overtaken` if the file's ids overlap another segment: reading relies on disjoint
         segments."""
         ids = (file.first_id, file.last_id)
-        if self._catalog.spans_others(entry, self._table_id, self._version, *ids):
+        if self._catalog.overlaps_segment(entry, self._table_id, self._version, *ids):
             raise Overtaken(f"{file.path.name} spans rows of others")
 
-    def enter_staged(self, staged: Staged, paths: list[str]) -> None:
-        """Enter the files of a change; `paths` are in the order of `Staged.all_files`."""
+    def enter_files(self, staged: StagedFiles, paths: list[str]) -> None:
+        """Enter the files of a change; `paths` are in the order of `StagedFiles.all_files`."""
         own, changed = len(staged.files), len(staged.change_files)
         self.files(staged.files, paths[:own])
         self.given_ids += tuple(range(file.first_id, file.last_id + 1) for file in staged.files)
@@ -200,7 +200,7 @@ class CatalogEntries:
         first = self._catalog.take_ids(self._table_id, count)
         self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
-        pending = PendingRows.numbered(first, count, lambda: values)
+        pending = PendingRows.from_first_id(first, count, lambda: values)
         return SegmentEntry("pending_rows", entry, first, first + count - 1, 0, pending)
 
     def merged_rows(
@@ -212,7 +212,7 @@ class CatalogEntries:
 
     def cells(self, cells: CellChanges, entries: dict[int, int]) -> int:
         ids, (columns, batch) = _id_bytes(cells.ids), to_batch(cells.values, entries)
-        return self._add("pending_cells", (cells.made, ids, columns, batch, checksum_of_bytes(ids, batch)))
+        return self._add("pending_cells", (cells.version, ids, columns, batch, checksum_of_bytes(ids, batch)))
 
     def deletions(self, ids: np.ndarray) -> int:
         gone = _id_bytes(np.sort(ids))
@@ -222,7 +222,7 @@ class CatalogEntries:
         """Enter the files of a rewrite in place of the segments and pending entries that they contain; return
         the files' entries. They contain what was pending at version `version`, by default this one."""
         self.end((each.kind, each.entry) for each in rewritten.old_segments)
-        self.end(rewritten.contained)
+        self.end(rewritten.contained_entries)
         return self.files(rewritten.files, paths, version=self._version if version is None else version)
 
     def end(self, entries: Iterable[tuple[str, int]]) -> None:
@@ -262,12 +262,14 @@ def version_holding(
     if now is None or now[1] != state.row.generation:
         raise Overtaken(state.row.name)
 
-    def made_now(kind: str, column: str = "entry") -> dict[tuple[str, int], int]:
+    def current_entries(kind: str, column: str = "entry") -> dict[tuple[str, int], int]:
         rows = catalog.valid(kind, state.row.table_id, now[0], ("entry", column))
         return {(kind, entry): value for entry, value in rows}
 
-    cells = made_now("pending_cells", "made") | made_now("change_files", "made")
-    entries_since = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
+    cells = current_entries("pending_cells", "made") | current_entries("change_files", "made")
+    entries_since = (
+        current_entries("data_files") | current_entries("pending_rows") | current_entries("deletions")
+    )
     used = {(h.kind, h.entry) for h in replaced} | {("deletions", e) for e in state.deletions}
     earlier = {key for key, version in cells.items() if version <= state.version}
     columns = {key for (key,) in catalog.valid("columns", state.row.table_id, now[0], ("column_id",))}
@@ -298,7 +300,7 @@ class Retries:
         self._building: set[int] = set()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist; the catalog
         refuses to be used there."""
         self._one_at_a_time = threading.RLock()
@@ -315,19 +317,19 @@ class Retries:
         finally:
             self._building.discard(thread)
 
-    def retried(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
+    def run(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
         """Call `attempt` alongside other writers at first; after five overtaken attempts, call it under the
         write lock."""
         self.refuse_inside()
-        with self.in_turn(), _released():
+        with self.in_turn(), _release_frames():
             for _ in range(ATTEMPTS):
                 try:
-                    return attempt(expected(self._reader.current(), expected_version))
+                    return attempt(check_version(self._reader.current(), expected_version))
                 except Overtaken:
                     continue
             try:
                 with self._catalog.transaction():
-                    return attempt(expected(self._reader.current(), expected_version))
+                    return attempt(check_version(self._reader.current(), expected_version))
             except Overtaken as overtaken:
                 self._reader.forget()
                 raise self._refused_by_catalog(overtaken) from overtaken
@@ -357,13 +359,13 @@ class Retries:
     def beside(self, work: Callable[[TableVersion], T]) -> T:
         """Call `work` without waiting for a turn, while others commit. After five overtaken attempts, it
         takes a turn."""
-        with _released():
+        with _release_frames():
             for _ in range(ATTEMPTS):
                 try:
                     return work(self._reader.current())
                 except Overtaken:
                     continue
-        return self.retried(work)
+        return self.run(work)
 
     def refuse_inside(self) -> None:
         """Raise `StoreProblem` if this thread is computing a change of the table."""
@@ -376,7 +378,7 @@ class Retries:
 
 
 @contextmanager
-def _released() -> Iterator[None]:
+def _release_frames() -> Iterator[None]:
     """Drop the variables of the calls that failed in the block: as long as an error lives, they would keep
     the version claimed that was read there, and a vacuum would leave its files."""
     try:
@@ -389,7 +391,7 @@ def _released() -> Iterator[None]:
         raise
 
 
-def expected(state: TableVersion, version: int | None) -> TableVersion:
+def check_version(state: TableVersion, version: int | None) -> TableVersion:
     """Return `state`; raise `VersionConflict` if a version is given and the table is not at it."""
     if version is not None and state.version != count_of(version, f"{state.row.name}: expected_version"):
         raise VersionConflict(

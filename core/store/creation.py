@@ -23,14 +23,14 @@ from lamella.core.errors import FileProblem, StoreProblem, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.store import columns as metadata
 from lamella.core.store.catalog.queries import Catalog, TableRow
-from lamella.core.store.catalog.schema import LARGEST_NUMBER, VERSIONED, whole_numbers
+from lamella.core.store.catalog.schema import LARGEST_NUMBER, VERSIONED_TABLES, whole_numbers
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.store.commit import CatalogEntries, Change, commit_row
 from lamella.core.store.data_files import ROWS_A_GROUP
-from lamella.core.store.evolution import plan_columns, stored_as
+from lamella.core.store.evolution import plan_columns, to_columns
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
-from lamella.core.store.writer import Intake, catalog_change, few_or_many, refuse_ids
+from lamella.core.store.writer import Intake, catalog_change, collect_if_few, refuse_ids
 from lamella.core.validation import text_of
 
 
@@ -38,8 +38,8 @@ def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str,
     """Create a table of these rows, with the metadata of their schema; return its id."""
     started = time.perf_counter()
     with layout.stage() as staging:
-        change = _staged(name, _without_ids(blocks(data)), staging, job, message)
-        return _entered(catalog, name, change, staging, started)
+        change = _stage_table(name, _without_ids(blocks(data)), staging, job, message)
+        return _enter_table(catalog, name, change, staging, started)
 
 
 def refuse_name(catalog: Catalog, name: str, besides: str | None = None) -> None:
@@ -59,9 +59,9 @@ def name_problem(catalog: Catalog, name: str) -> StoreProblem:
     )
 
 
-def _staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
+def _stage_table(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
     first = next(data, None)
-    change = _rows_staged(
+    change = _stage_rows(
         name, data if first is None else itertools.chain([first], data), staging, job, message
     )
     if first is None:
@@ -70,15 +70,15 @@ def _staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, mes
     return metadata.with_nulls_noted(replace(change, metadata=noted), noted)
 
 
-def _rows_staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
+def _stage_rows(name: str, data: Iterator[RowBatch], staging: Staging, job: Job, message: str) -> Change:
     column_ids, row_ids = itertools.count(1), itertools.count(0, ROWS_A_GROUP)
-    few, rows = few_or_many(data)
+    few, rows = collect_if_few(data)
     if few is None:
         intake = Intake(name, (), partial(_take_from, column_ids), lambda _: next(row_ids))
         return intake.change(rows, staging, message, job)
     refuse_ids(name, few.schema)
     plan = plan_columns(name, (), few, partial(_take_from, column_ids))
-    return catalog_change(plan, plan.columns, stored_as(few, plan.columns), message)
+    return catalog_change(plan, plan.columns, to_columns(few, plan.columns), message)
 
 
 def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
@@ -112,7 +112,7 @@ def _take_from(numbers: Iterator[int], count: int) -> int:
     return next(iter(list(itertools.islice(numbers, count))))
 
 
-def _entered(catalog: Catalog, name: str, change: Change, staging: Staging, started: float) -> int:
+def _enter_table(catalog: Catalog, name: str, change: Change, staging: Staging, started: float) -> int:
     folder = new_folder_name(name)
     try:
         paths = staging.publish([f.path for f in change.files], folder) if change.files else []
@@ -191,12 +191,12 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
                 dict(zip(columns, fields, strict=True))
                 for fields in catalog.valid(kind, table_id, row.version, columns)
             ]
-            for kind, columns in VERSIONED.items()
+            for kind, columns in VERSIONED_TABLES.items()
         }
-        catalog_columns = ("entry", *VERSIONED["columns"])
+        catalog_columns = ("entry", *VERSIONED_TABLES["columns"])
         columns = {
             fields[0]: dict(zip(catalog_columns[1:], fields[1:], strict=True))
-            for fields in catalog.every("columns", table_id, catalog_columns)
+            for fields in catalog.all_entries("columns", table_id, catalog_columns)
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
         indexes = tuple(catalog.indexes(table_id))
@@ -244,7 +244,7 @@ def _enter(
     }
     ended = [columns[e] for e in columns if e not in original.valid_columns]
     transaction.end_entries("columns", ended, version)
-    for kind in VERSIONED.keys() - {"columns"}:
+    for kind in VERSIONED_TABLES.keys() - {"columns"}:
         for values in _of_copy(kind, original, columns, paths):
             transaction.add(kind, table_id, version, values)
     for index in original.indexes:

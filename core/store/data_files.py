@@ -24,7 +24,7 @@ from lamella.core.errors import BadData, StoreProblem
 from lamella.core.scan.checksums import RunningChecksum
 from lamella.core.scan.parquet_file import BODY
 from lamella.core.scan.snapshot import Column
-from lamella.core.store.evolution import stored_as
+from lamella.core.store.evolution import to_columns
 from lamella.core.store.folder import Staging, disk_problems, sync
 
 SAMPLE_ROWS = 20_000
@@ -65,7 +65,7 @@ def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
     return leaves
 
 
-def choose_for_all(samples: Sequence[pa.ChunkedArray]) -> Encoding:
+def choose_common(samples: Sequence[pa.ChunkedArray]) -> Encoding:
     """The encoding for all leaves of one path, since writers are configured by path: if they differ, a
     dictionary, which takes any values."""
     chosen = {choose(sample) for sample in samples}
@@ -142,7 +142,7 @@ class WrittenFile:
 
 
 class DataFile:
-    """A data file being written, row group by row group. The `required` columns must not contain nulls.
+    """A data file being written, row group by row group. The `required_columns` must not contain nulls.
 
     `sample` is the beginning of the first row group. Raises `StoreProblem` when the disk is full, or the
     rows cannot be stored as Parquet.
@@ -151,10 +151,10 @@ class DataFile:
     def __init__(
         self, path: Path, columns: Sequence[Column], required: Collection[Column], sample: pa.Table
     ) -> None:
-        self.columns, self.required = tuple(columns), frozenset(required)
+        self.columns, self.required_columns = tuple(columns), frozenset(required)
         self.rows, self.last_id = 0, -1
-        self._path, self._first_id, self._synced = path, id_at(sample, 0), 0
-        self._schema = _stored_schema(self.columns, self.required)
+        self._path, self._first_id, self._synced_bytes = path, id_at(sample, 0), 0
+        self._schema = _stored_schema(self.columns, self.required_columns)
         with _problems(path):
             self._writer = pq.ParquetWriter(path, self._schema, **_options(sample))
             self._checksum = RunningChecksum(path)
@@ -162,7 +162,7 @@ class DataFile:
     def takes(self, group: pa.Table) -> bool:
         """Whether the group has no nulls in required columns."""
         return not any(
-            may_hold_null(group.column(i)) for i, c in enumerate(self.columns) if c in self.required
+            may_hold_null(group.column(i)) for i, c in enumerate(self.columns) if c in self.required_columns
         )
 
     def add(self, group: pa.Table) -> None:
@@ -171,15 +171,15 @@ class DataFile:
         with _problems(self._path):
             self._writer.write_table(whole.cast(self._schema), row_group_size=group.num_rows)
             size = self._checksum.extend()
-            if size - self._synced >= SYNC_BYTES:
+            if size - self._synced_bytes >= SYNC_BYTES:
                 sync(self._path)
-                self._synced = size
+                self._synced_bytes = size
         self.rows += group.num_rows
         self.last_id = id_at(group, group.num_rows - 1)
 
     def close(self) -> WrittenFile:
         with _problems(self._path), closing(self._checksum):
-            self._writer.add_key_value_metadata({BODY: self._checksum.extended()})
+            self._writer.add_key_value_metadata({BODY: self._checksum.extend_to_text()})
             self._writer.close()
             size = self._checksum.extend()
         names = json.dumps({c.key: c.name for c in self.columns})
@@ -233,7 +233,7 @@ def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> p
 
 def _options(sample: pa.Table) -> dict[str, object]:
     leaves = leaves_of(sample)
-    chosen = {path: choose_for_all(samples) for path, samples in leaves.items()}
+    chosen = {path: choose_common(samples) for path, samples in leaves.items()}
     return {
         "write_page_checksum": True,
         "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
@@ -283,11 +283,11 @@ def write_files(
     """
     with Encoder(FileSeries(staging, end_at_gaps, suffix, shape)) as encoder:
         for table in tables:
-            encoder.add(tuple(columns), table.num_rows, partial(_as_made, table))
+            encoder.add(tuple(columns), table.num_rows, partial(_identity, table))
         return encoder.finish()
 
 
-def _as_made(table: pa.Table) -> pa.Table:
+def _identity(table: pa.Table) -> pa.Table:
     return table
 
 
@@ -349,7 +349,7 @@ class FileSeries:
         self._buffer: list[pa.Table] = []
         self._columns: Columns = ()
         self._file: DataFile | None = None
-        self._written: list[WrittenFile] = []
+        self._written_files: list[WrittenFile] = []
         self._surprises = 0
 
     def add(self, columns: Columns, rows: pa.Table) -> None:
@@ -358,7 +358,7 @@ class FileSeries:
         if columns != self._columns:
             self._change_columns(columns)
         if self._buffer and not self._follows(rows, self._buffer[-1]):
-            self._write_buffered()
+            self._write_buffer()
         self._buffer.append(rows)
         size = self._shape.rows_a_group if self._shape else rows_a_group(len(columns))
         while sum(map(len, self._buffer)) >= size:
@@ -368,9 +368,9 @@ class FileSeries:
 
     def finish(self) -> list[WrittenFile]:
         """Finish the last file; return all files."""
-        self._write_buffered()
+        self._write_buffer()
         self._end_file()
-        return self._written
+        return self._written_files
 
     def abandon(self) -> None:
         if self._file is not None:
@@ -380,12 +380,12 @@ class FileSeries:
         """Change the columns. Buffered rows are converted to them where possible, so that rare columns do not
         cause many files."""
         try:
-            self._buffer = [stored_as(rows, columns) for rows in self._buffer]
+            self._buffer = [to_columns(rows, columns) for rows in self._buffer]
         except BadData:
-            self._write_buffered()
+            self._write_buffer()
         self._columns = columns
 
-    def _write_buffered(self) -> None:
+    def _write_buffer(self) -> None:
         if self._buffer:
             whole, self._buffer = pa.concat_tables(self._buffer), []
             self._write(whole)
@@ -419,7 +419,7 @@ class FileSeries:
     def _end_file(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
-            self._written.append(file.close())
+            self._written_files.append(file.close())
 
     def _follows(self, rows: pa.Table, before: pa.Table) -> bool:
         return not self._end_at_gaps or id_at(rows, 0) == id_at(before, before.num_rows - 1) + 1

@@ -35,7 +35,7 @@ from lamella.core.scan.snapshot import Column
 from lamella.core.store.commit import Commit
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import TableVersion
-from lamella.core.transfer.delta import configuration_of, delta_type, staged, write_draft
+from lamella.core.transfer.delta import configuration_of, delta_type, staging_folder, write_draft
 from lamella.core.transfer.delta_commits import (
     DraftFile,
     log_file,
@@ -43,8 +43,8 @@ from lamella.core.transfer.delta_commits import (
     put_commit,
     put_data_files,
 )
-from lamella.core.transfer.exporting import Destination, Export, published
-from lamella.core.transfer.uploads import uploaded
+from lamella.core.transfer.exporting import Destination, Export, draft_of
+from lamella.core.transfer.uploads import upload_draft
 from lamella.core.transfer.writer import Rows, Values, unique_names
 
 ENGINE = "Lamella"
@@ -68,7 +68,7 @@ class _Chunk:
 
 
 @dataclass(frozen=True)
-class _Published:
+class _PublishedState:
     """The state of a published Delta table: its newest version `number`, the table's `version` that it
     corresponds to, and that version's time: `stamp` in microseconds in the table, `milliseconds` in the
     log."""
@@ -100,12 +100,12 @@ def publish_history(
     path, values = destination.path, destination.values
     if not is_delta_table(path):
         _refuse_types(destination, commits, state_of, job)
-        with uploaded(path, job) if isinstance(path, RemotePath) else published(path) as draft:
+        with upload_draft(path, job) if isinstance(path, RemotePath) else draft_of(path) as draft:
             (draft / DELTA_LOG).mkdir(parents=True)
             writer = _HistoryWriter(draft, name, values, include_ids, tuple(values["partition_by"]), job)
-            writer.write_all(commits, None, state_of)
+            writer.write_commits(commits, None, state_of)
             return writer.export(path, commits)
-    publication = _published(path)
+    publication = _read_state(path)
     behind = _commits_behind(path, publication, commits)
     if values["partition_by"] and tuple(values["partition_by"]) != publication.partition_by:
         raise BadData(
@@ -124,7 +124,7 @@ def publish_history(
         publication.milliseconds,
     )
     is_kept = any(commit.version == publication.version for commit in commits)
-    writer.write_all(behind, state_of(publication.version) if is_kept else None, state_of)
+    writer.write_commits(behind, state_of(publication.version) if is_kept else None, state_of)
     return writer.export(path, commits)
 
 
@@ -139,11 +139,11 @@ def _refuse_types(destination: Destination, commits: Sequence[Commit], state_of:
             known.add(columns)
 
 
-def _published(root: Path) -> _Published:
+def _read_state(root: Path) -> _PublishedState:
     """Read the state of a published Delta table; raise `FileProblem` if its newest version was not published
     by Lamella."""
     log = Log.of(root)
-    number = log.wanted(None)
+    number = log.checked_version(None)
     lines = log_file(root, number).read_bytes().decode().splitlines()
     actions: list[dict[str, Any]] = [json.loads(line) for line in lines if line]
     about: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
@@ -159,7 +159,7 @@ def _published(root: Path) -> _Published:
     with log.table(number) as table:
         entries = pa.table(table.get_add_actions()).column("path").to_pylist()
         partition_by = tuple(table.metadata().partition_columns)
-    return _Published(
+    return _PublishedState(
         number,
         note["version"],
         note["time"],
@@ -181,7 +181,7 @@ def _chunks_of(root: Path, paths: Sequence[str]) -> Iterator[_Chunk]:
         yield _Chunk(first, last, tuple(files))
 
 
-def _commits_behind(root: Path, publication: _Published, commits: Sequence[Commit]) -> list[Commit]:
+def _commits_behind(root: Path, publication: _PublishedState, commits: Sequence[Commit]) -> list[Commit]:
     """The commits that the Delta table lacks. Raises `FileProblem` if it has another history."""
     same = next((commit for commit in commits if commit.version == publication.version), None)
     behind = [commit for commit in commits if commit.version > publication.version]
@@ -234,7 +234,9 @@ class _HistoryWriter:
         self._id = str(uuid.uuid4())
         self._features: tuple[str, ...] | None = None
 
-    def write_all(self, commits: Sequence[Commit], before: TableVersion | None, state_of: StateOf) -> None:
+    def write_commits(
+        self, commits: Sequence[Commit], before: TableVersion | None, state_of: StateOf
+    ) -> None:
         if self.number:
             with Log.of(self._root).table(self.number - 1) as table:
                 self._id = str(table.metadata().id)
@@ -264,12 +266,12 @@ class _HistoryWriter:
                     "Leave partition_by out",
                 )
         is_same = before is not None and self._is_kept(self._columns(before), columns)
-        with staged(self._root) as draft:
+        with staging_folder(self._root) as draft:
             if before is None or not is_same:
                 gone, chunks = list(self.chunks), list(self._whole(after, draft))
                 remaining: list[_Chunk] = []
             else:
-                gone, chunks = self._changed(before, after, draft)
+                gone, chunks = self._changed_chunks(before, after, draft)
                 remaining = [chunk for chunk in self.chunks if chunk not in gone]
             drafts = [file for _, files in chunks for file in files]
             actions = [
@@ -301,7 +303,7 @@ class _HistoryWriter:
         now = {name: (column.key, column.type) for name, column in after.items()}
         return all(now.get(name) == (column.key, column.type) for name, column in before.items())
 
-    def _changed(
+    def _changed_chunks(
         self, before: TableVersion, after: TableVersion, draft: Path
     ) -> tuple[list[_Chunk], list[tuple[_Chunk, list[DraftFile]]]]:
         """The chunks with rows that differ, and the chunks that replace and follow them."""
@@ -429,7 +431,7 @@ class _HistoryWriter:
 
 def _live_between(state: TableVersion, start: int, stop: int) -> np.ndarray:
     """The positions of live rows in a range."""
-    deleted = state.snapshot.deleted
+    deleted = state.snapshot.deleted_positions
     gone = deleted[np.searchsorted(deleted, start) : np.searchsorted(deleted, stop)] - start
     return np.delete(np.arange(start, stop, dtype=np.int64), gone)
 
@@ -438,7 +440,7 @@ def _changed_ids(before: TableVersion, after: TableVersion, job: Job) -> np.ndar
     """The ids of rows that only one version has, or that differ in a column, ascending."""
     diff, parts = Diff(before, after), [np.empty(0, np.int64)]
     for block in diff.row_blocks(job):
-        parts += [ids_at(after, block.added), ids_at(before, block.removed)]
+        parts += [ids_at(after, block.added_positions), ids_at(before, block.removed_positions)]
         is_changed = np.zeros(len(block.ids), bool)
         for _, differing, _, _ in diff.differing_cells(block):
             is_changed |= differing

@@ -19,7 +19,7 @@ from lamella.core.scan.read import pieces, schema_of, take_rows
 from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.cells import NO_IDS, CellChanges
-from lamella.core.store.column_changes import cast_from
+from lamella.core.store.column_changes import ids_before_casts
 from lamella.core.store.table_version import SegmentEntry, TableVersion
 
 ROWS_A_BLOCK = 100_000
@@ -30,8 +30,8 @@ class DiffBlock:
     """The positions of rows that only one of the versions has, and of rows that both have, in the order of
     their `ids`. In the latter only `columns`, by id, may differ; None means all."""
 
-    removed: np.ndarray
-    added: np.ndarray
+    removed_positions: np.ndarray
+    added_positions: np.ndarray
     ids: np.ndarray
     before: np.ndarray
     after: np.ndarray
@@ -57,7 +57,7 @@ _NO_ROWS = _Rows(NO_IDS, NO_IDS)
 def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
     """Yield blocks in `_id` order, of about 100,000 rows at most."""
     ranges = _ranges(before, after)
-    touched, columns = _touched(before, after)
+    touched, columns = _touched_rows(before, after)
     position = 0
     for first, last in ranges:
         start, stop = (int(np.searchsorted(touched, i)) for i in (first, last + 1))
@@ -90,16 +90,16 @@ def _identity(entry: SegmentEntry) -> object:
     return entry.segment.path if isinstance(entry.segment, FileSegment) else (entry.kind, entry.entry)
 
 
-def _touched(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, frozenset[int]]:
+def _touched_rows(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, frozenset[int]]:
     """The ids of rows that a pending entry of only one version concerns, and the columns that these entries
     change."""
     cells = [*_only(before.cells, after.cells), *_only(after.cells, before.cells)]
-    deleted = np.setxor1d(distinct(_deleted(before)), distinct(_deleted(after)), assume_unique=True)
+    deleted = np.setxor1d(distinct(_deleted_ids(before)), distinct(_deleted_ids(after)), assume_unique=True)
     ids = [deleted, *(c.ids for c in cells)]
     return distinct(np.concatenate(ids)), frozenset(key for c in cells for key in c.values)
 
 
-def _deleted(state: TableVersion) -> np.ndarray:
+def _deleted_ids(state: TableVersion) -> np.ndarray:
     return np.concatenate([NO_IDS, *state.deletions.values()])
 
 
@@ -108,16 +108,16 @@ def _only(
 ) -> list[CellChanges]:
     by_version: dict[int, list[CellChanges]] = {}
     for cells in theirs.values():
-        by_version.setdefault(cells.made, []).append(cells)
+        by_version.setdefault(cells.version, []).append(cells)
     return [
         cells
         for key, cells in mine.items()
         if key not in theirs
-        and not any(_same(cells, candidate) for candidate in by_version.get(cells.made, ()))
+        and not any(_have_same_cells(cells, candidate) for candidate in by_version.get(cells.version, ()))
     ]
 
 
-def _same(a: CellChanges, b: CellChanges) -> bool:
+def _have_same_cells(a: CellChanges, b: CellChanges) -> bool:
     """Whether two entries have the same cells: the value of a cell at the version that `made` it is
     unique."""
     return set(a.values) == set(b.values) and np.array_equal(a.ids, b.ids)
@@ -161,8 +161,8 @@ def _walk(state: TableVersion, first: int, last: int) -> Iterator[_Rows]:
 
 
 def _live(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:
-    low, high = np.searchsorted(snapshot.deleted, [first, stop])
-    return np.delete(np.arange(first, stop), snapshot.deleted[low:high] - first)
+    low, high = np.searchsorted(snapshot.deleted_positions, [first, stop])
+    return np.delete(np.arange(first, stop), snapshot.deleted_positions[low:high] - first)
 
 
 def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> DiffBlock:
@@ -177,10 +177,10 @@ def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column
     matched."""
     now = {c.key for c in after.columns}
     gone = {c.key: c for c in before.columns if c.key not in now}
-    undone = {key: c for c in gone.values() for key in cast_from(before.metadata, c.key)}
+    undone = {key: c for c in gone.values() for key in ids_before_casts(before.metadata, c.key)}
     was = {c.key: c for c in before.columns}
     for column in after.columns:
-        origins = (gone.get(key) for key in cast_from(after.metadata, column.key))
+        origins = (gone.get(key) for key in ids_before_casts(after.metadata, column.key))
         origin = next(filter(None, origins), None) or undone.get(column.key)
         if origin is not None:
             was.setdefault(column.key, origin)
@@ -260,7 +260,7 @@ class Diff:
         added = removed = changed = 0
         cells: dict[str, int] = {}
         for block in self.row_blocks(job):
-            added, removed = added + len(block.added), removed + len(block.removed)
+            added, removed = added + len(block.added_positions), removed + len(block.removed_positions)
             rows = np.zeros(len(block.ids), bool)
             for column, differing, _, _ in self.differing_cells(block):
                 cells[column.name] = cells.get(column.name, 0) + int(differing.sum())
@@ -285,10 +285,10 @@ class Diff:
         return _first(limit, batches, _cells_schema(*pair))
 
     def added_batches(self, job: Job | None = None) -> Iterator[pa.Table]:
-        return self._rows(self._after.snapshot, (b.added for b in self.row_blocks(job)))
+        return self._rows(self._after.snapshot, (b.added_positions for b in self.row_blocks(job)))
 
     def removed_batches(self, job: Job | None = None) -> Iterator[pa.Table]:
-        return self._rows(self._before.snapshot, (b.removed for b in self.row_blocks(job)))
+        return self._rows(self._before.snapshot, (b.removed_positions for b in self.row_blocks(job)))
 
     def changed_cells(
         self, job: Job | None = None, columns: frozenset[int] | None = None

@@ -39,7 +39,7 @@ def edit_change(
     ids, cells_of_rows = cells_by_row(state.snapshot.name, cells)
     own = {c.name: c for c in state.columns}
     for table in (cells_of_rows.table, *([] if rows is None else [rows])):
-        _refuse_others(state, table.schema)
+        _refuse_other_columns(state, table.schema)
     change = delete_change(state, deleted, message)
     if len(ids):
         refuse_unknown(state, ids)
@@ -52,7 +52,7 @@ def edit_change(
         columns = [own[name] for name in cells_of_rows.table.column_names]
         plan = ColumnPlan(tuple(columns), (), ())
         old = stored_values(state, ids, columns)
-        values = complete_values(state, ids, plan, cells_of_rows.table, cells_of_rows.left_out)
+        values = complete_values(state, ids, plan, cells_of_rows.table, cells_of_rows.omissions)
         new = {own[name]: in_one(values.column(name)) for name in values.column_names}
         change = replace(change, cells=changed_cells(ids, old, new))
     if rows is not None and rows.num_rows:
@@ -109,7 +109,7 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
     return rows, PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), left_out)
 
 
-def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:
+def _refuse_other_columns(state: TableVersion, schema: pa.Schema) -> None:
     """Raise `UnknownColumn` for a column that the table lacks, `TypeConflict` for one of another type."""
     name, own = state.snapshot.name, {c.name: c.type for c in state.columns}
     for field in schema:

@@ -34,16 +34,16 @@ from lamella.core.store.changes import (
     whole_values,
     with_rows,
 )
-from lamella.core.store.checks import defaults_by_name, fill_left_out, with_defaults
+from lamella.core.store.checks import defaults_by_name, fill_omissions, with_defaults
 from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named, refuse_names
 from lamella.core.store.commit import Change
-from lamella.core.store.evolution import Cast, ColumnPlan, converted, stored_as
+from lamella.core.store.evolution import Cast, ColumnPlan, cast_values, to_columns
 from lamella.core.store.operators import Assignment, Operators, assignments, columns_read
 from lamella.core.store.operators.table import Path
 from lamella.core.store.operators.values import choose
 from lamella.core.store.partial_values import PartialRows, partial_rows, with_paths_inside
-from lamella.core.store.row_lookup import Where, chosen_ids, firsts_of_keys, matches
-from lamella.core.store.split_merge import Merge, Split, checked, computed, refuse_loss
+from lamella.core.store.row_lookup import RowSelection, chosen_ids, firsts_of_keys, matches
+from lamella.core.store.split_merge import Merge, Split, check_act, compute_columns, refuse_loss
 from lamella.core.store.table_version import TableVersion
 from lamella.core.store.writer import rows_of
 
@@ -92,7 +92,7 @@ class Effect:
 
 
 def update_effect(
-    state: TableVersion, operators: Operators, where: Where, job: Job, most: int | None = None
+    state: TableVersion, operators: Operators, where: RowSelection, job: Job, most: int | None = None
 ) -> Effect:
     """The effect of update operators. With `most`, of the first `most` rows only, which is fast."""
     started = time.perf_counter()
@@ -106,14 +106,14 @@ def update_effect(
     values = {column.name: array for column, array in arrays.items()}
     sample = places[:SAMPLE_ROWS] if most is None else np.arange(len(ids))
     own = {c.name for c in state.columns}
-    whole = {name: _typed(old[name], state, name) for name in values if name in own}
+    whole = {name: _to_column_type(old[name], state, name) for name in values if name in own}
     paths = _changing(edits, values)
     before, after = _at(paths, whole), _at(paths, values)
     old_rows = {name: take(array, sample) for name, array in before.items()}
     new_rows = {name: take(array, sample) for name, array in after.items()}
     seconds = time.perf_counter() - started
     nulls = _stay_null(before, after, len(ids))
-    known_by = [*_read_by(where), *columns_read(edits)]
+    known_by = [*_columns_of(where), *columns_read(edits)]
     return Effect(
         _preview(state, ids[sample], old_rows, new_rows, CHANGED, known_by, values),
         len(ids),
@@ -144,7 +144,7 @@ def _at(paths: Iterable[Path], columns: Mapping[str, pa.Array]) -> dict[str, pa.
     }
 
 
-def _typed(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
+def _to_column_type(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
     return as_type(values, state.snapshot.column(name).type)
 
 
@@ -159,22 +159,22 @@ def _stay_null(old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], count: 
 
 def _types(state: TableVersion, plan: ColumnPlan) -> dict[str, tuple[pa.DataType | None, pa.DataType]]:
     had = {c.name: c.type for c in state.columns}
-    return {c.name: (had.get(c.name), c.type) for c in (*plan.widened, *plan.added)}
+    return {c.name: (had.get(c.name), c.type) for c in (*plan.widened_columns, *plan.added_columns)}
 
 
-def delete_effect(state: TableVersion, where: Where, job: Job) -> Effect:
+def delete_effect(state: TableVersion, where: RowSelection, job: Job) -> Effect:
     started = time.perf_counter()
     ids = chosen_ids(state, where)
     job.check()
-    return _deletion(state, ids, len(ids), time.perf_counter() - started, _read_by(where))
+    return _deletion(state, ids, len(ids), time.perf_counter() - started, _columns_of(where))
 
 
 def duplicates_effect(
-    state: TableVersion, gone: np.ndarray, on: Iterable[str], where: Where, job: Job, seconds: float
+    state: TableVersion, gone: np.ndarray, on: Iterable[str], where: RowSelection, job: Job, seconds: float
 ) -> Effect:
     matching = state.snapshot.num_rows if where is None else len(chosen_ids(state, where))
     job.check()
-    return _deletion(state, gone, matching, seconds, [*on, *_read_by(where)])
+    return _deletion(state, gone, matching, seconds, [*on, *_columns_of(where)])
 
 
 def deletion_effect(state: TableVersion, ids: np.ndarray) -> Effect:
@@ -202,7 +202,7 @@ def cells_effect(state: TableVersion, ids: np.ndarray, values: Mapping[str, pa.A
     old = stored_values(state, ids, columns)
     plan, arrays, places = differing_values(state, old, values, _no_ids)
     new = {column.name: array for column, array in arrays.items()}
-    was = {name: _typed(old[name], state, name) for name in new}
+    was = {name: _to_column_type(old[name], state, name) for name in new}
     sample = places[:SAMPLE_ROWS]
     before = {name: take(array, sample) for name, array in was.items()}
     after = {name: take(array, sample) for name, array in new.items()}
@@ -239,7 +239,7 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
     if failures.count:
         ids = np.array(failures.ids[:SAMPLE_ROWS], np.int64)
     values = in_one(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
-    cast = converted(values, replace(how, nulls=True))
+    cast = cast_values(values, replace(how, nulls=True))
     kinds = [
         CONFLICT if was and not now else CHANGED
         for was, now in zip(to_numpy(values.is_valid()), to_numpy(cast.is_valid()), strict=True)
@@ -259,20 +259,20 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
 
 
 def made_columns_effect(
-    state: TableVersion, act: Split | Merge, where: Where, job: Job, most: int | None = None
+    state: TableVersion, act: Split | Merge, where: RowSelection, job: Job, most: int | None = None
 ) -> Effect:
     """The effect of splitting or merging columns. With `most`, of the first `most` rows only."""
     started = time.perf_counter()
-    sources, names = checked(state, act)
+    sources, names = check_act(state, act)
     ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
     if most is None:
         refuse_loss(state, act, len(ids))
     some = ids[:SAMPLE_ROWS]
-    parts = next(computed(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
+    parts = next(compute_columns(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
     rows = take_rows(state.snapshot, state.locate(some), sources)
     before = {name: in_one(rows.column(name)) for name in rows.column_names}
     after = dict(zip(names, parts, strict=True))
-    preview = _preview(state, some, before, after, CHANGED, _read_by(where))
+    preview = _preview(state, some, before, after, CHANGED, _columns_of(where))
     job.check()
     return Effect(
         preview,
@@ -327,7 +327,7 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
         {name: take(array, sample) for name, array in new.items()},
     )
     conflicting = take(rows.without([ID]).table, conflicts[:SAMPLE_ROWS])
-    unknown = PartialRows(values, single.left_out).take(lookup.unknown[:SAMPLE_ROWS])
+    unknown = PartialRows(values, single.omissions).take(lookup.unknown[:SAMPLE_ROWS])
     cells = len(changed) * max(1, len(new)) + len(lookup.unknown) * single.table.num_columns
     return Effect(
         _upsert_preview(
@@ -364,7 +364,7 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
     for column in rows.table.columns:
         values = in_one(column)
         unlike |= differs(take(values, firsts[again]), take(values, again))
-    for lacks in rows.left_out.values():  # leaving a value out differs from giving null
+    for lacks in rows.omissions.values():  # leaving a value out differs from giving null
         unlike |= lacks[firsts[again]] != lacks[again]
     return np.flatnonzero(among(firsts, distinct(firsts[again][unlike])))
 
@@ -375,7 +375,7 @@ def _whole(
     """The new columns of the matching rows, with stored values where nothing is given."""
     merged = whole_values(state, ids, rows)
     columns = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
-    for name, lacks in merged.left_out.items():
+    for name, lacks in merged.omissions.items():
         if name in old:
             columns[name] = choose(lacks, old[name], columns[name])
     return columns
@@ -385,8 +385,8 @@ def _added_rows(state: TableVersion, plan: ColumnPlan, rows: PartialRows) -> pa.
     """New rows as they will be stored, with defaults for what they lack."""
     if not rows.table.num_rows:
         return rows.table
-    values = stored_as(fill_left_out(rows.table, rows.left_out, defaults_by_name(state)), plan.columns)
-    change = with_rows(Change("", plan.applied(state.columns)), plan, values)
+    values = to_columns(fill_omissions(rows.table, rows.omissions, defaults_by_name(state)), plan.columns)
+    change = with_rows(Change("", plan.apply_to(state.columns)), plan, values)
     return rows_of(with_defaults(state, change)).table()
 
 
@@ -424,13 +424,13 @@ def _upsert_preview(
 # ------------------------------------------------------------------------------ rows that are shown
 
 
-def _read_by(where: Where) -> list[str]:
+def _columns_of(where: RowSelection) -> list[str]:
     """The columns that a filter reads."""
     names = filter_columns(where) if isinstance(where, Filter) else ()
     return [name.partition(".")[0] for name in names]
 
 
-def first_ids(state: TableVersion, where: Where, most: int) -> np.ndarray:
+def first_ids(state: TableVersion, where: RowSelection, most: int) -> np.ndarray:
     """The ids of the first `most` rows that `where` selects."""
     if where is None:
         count = min(most, state.snapshot.num_rows)

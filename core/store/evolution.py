@@ -34,15 +34,15 @@ class ColumnPlan:
     in which they will be stored."""
 
     columns: tuple[Column, ...]
-    added: tuple[Column, ...]
-    widened: tuple[Column, ...]
+    added_columns: tuple[Column, ...]
+    widened_columns: tuple[Column, ...]
 
-    def applied(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    def apply_to(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """The table's columns once the plan is committed."""
-        if not self.widened and not self.added:
+        if not self.widened_columns and not self.added_columns:
             return columns
-        wider = {c.key: c for c in self.widened}
-        return (*(wider.get(c.key, c) for c in columns), *self.added)
+        wider = {c.key: c for c in self.widened_columns}
+        return (*(wider.get(c.key, c) for c in columns), *self.added_columns)
 
     def by_key(self, values: pa.Table) -> Mapping[int, pa.Array]:
         """The values of the plan's columns, by column id."""
@@ -65,13 +65,13 @@ class KnownPlans:
     """Caches plans of data that has the table's own columns and types, for the last few schemas."""
 
     def __init__(self) -> None:
-        self._met: tuple[tuple[pa.Schema, ColumnPlan], ...] = ()
+        self._plans: tuple[tuple[pa.Schema, ColumnPlan], ...] = ()
 
     def of(self, schema: pa.Schema) -> ColumnPlan | None:
-        return next((plan for met, plan in self._met if met is schema or met.equals(schema)), None)
+        return next((plan for met, plan in self._plans if met is schema or met.equals(schema)), None)
 
     def remember(self, schema: pa.Schema, plan: ColumnPlan) -> None:
-        self._met = ((schema, plan), *self._met[: MOST_PLANS - 1])
+        self._plans = ((schema, plan), *self._plans[: MOST_PLANS - 1])
 
 
 def plan_columns(
@@ -90,7 +90,7 @@ def plan_columns(
     fresh = [f for f in schema if f.name not in known and f.name != ID]
     first = take_ids(len(fresh)) if fresh else 0
     added = {f.name: Column(f.name, stored_type(f.type), first + i) for i, f in enumerate(fresh)}
-    fitted = {f.name: _met(table, known[f.name], arriving) for f in schema if f.name in known}
+    fitted = {f.name: _widen_column(table, known[f.name], arriving) for f in schema if f.name in known}
     widened = tuple(c for c in fitted.values() if c != known[c.name])
     columns = tuple({**added, **fitted}[f.name] for f in schema if f.name != ID)
     return ColumnPlan(columns, tuple(added.values()), widened)
@@ -102,21 +102,21 @@ def wider_columns(before: Sequence[Column], after: Sequence[Column]) -> list[Col
     return [c for c in after if c.key in types and not types[c.key].equals(c.type)]
 
 
-def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
+def narrow_rows(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
     """Convert each column to the table's type if all its values fit: small numbers in int64 do not widen a
     column."""
     known = {c.name: c.type for c in have}
-    columns = [_narrowed(rows.column(f.name), known.get(f.name, f.type)) for f in rows.schema]
+    columns = [_narrow(rows.column(f.name), known.get(f.name, f.type)) for f in rows.schema]
     return pa.Table.from_arrays(columns, names=rows.column_names)
 
 
-def _narrowed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _narrow(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     alike = values.type.equals(kind) or wider_type(values.type, kind) is not None
     fits = exact_cast(values, kind) if alike or _both_times(values.type, kind) else None
     return values if fits is None else fits
 
 
-def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+def to_columns(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """Convert `rows` to these columns, in their order and types; columns not given become null.
 
     Raises `BadData` naming the column whose values do not all survive.
@@ -142,11 +142,11 @@ def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """Convert key values to their columns' types; raise `TypeConflict` or `BadData` if one is of another
     kind."""
     for column in columns:
-        _met(table, column, as_block(rows))
-    return stored_as(rows, columns)
+        _widen_column(table, column, as_block(rows))
+    return to_columns(rows, columns)
 
 
-def _met(table: str, column: Column, arriving: RowBatch) -> Column:
+def _widen_column(table: str, column: Column, arriving: RowBatch) -> Column:
     kind = arriving.schema.field(column.name).type
     wider = wider_type(column.type, kind)
     if wider is None:
@@ -209,7 +209,7 @@ def is_carried(have: pa.DataType, target: pa.DataType) -> bool:
     return {have, target} <= _TEXTS or common_type(have, target) == target
 
 
-def refuse_unrelated(table: str, column: str, have: pa.DataType, target: pa.DataType) -> None:
+def refuse_unrelated_types(table: str, column: str, have: pa.DataType, target: pa.DataType) -> None:
     """Raise `TypeConflict` if no value of one type has a meaning in the other."""
     moment_as_number = any(
         types.is_temporal(a) and (types.is_integer(b) or types.is_floating(b) or types.is_decimal(b))
@@ -297,17 +297,17 @@ class Cast:
     notation: Notation = Notation()
 
 
-def converted(values: pa.Array, cast: Cast) -> pa.Array:
+def cast_values(values: pa.Array, cast: Cast) -> pa.Array:
     """Cast `values`; null stays null. Raises `LostValues` for the first value that does not survive."""
     target, nulls = cast.to, cast.nulls
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if _is_text(values.type) and not _is_text(target):
-        return _parsed(values, cast)
+        return _parse_texts(values, cast)
     if nulls and types.is_floating(values.type) and types.is_integer(target):
         values = pc.if_else(pc.is_finite(values), values, _null(values.type))
     convert = _converter(values.type, target, cast.lossy)
-    return _joined(_piecewise(values, convert, lambda value: _unfit(value, cast)), target)
+    return _join(_piecewise(values, convert, lambda value: _unfit(value, cast)), target)
 
 
 def _piecewise(
@@ -331,7 +331,7 @@ def _converter(have: pa.DataType, target: pa.DataType, lossy: bool) -> Convert:
     if _is_text(target):
         return lambda part: _arrow(part, target)  # text loses nothing
     if types.is_temporal(have) and types.is_temporal(target) and _has_zone(have) != _has_zone(target):
-        return lambda part: _zone_changed(part, target, lossy)
+        return lambda part: _cast_zone(part, target, lossy)
     if lossy:
         return lambda part: _cut(part, target)
     return lambda part: exact_cast(part, target)
@@ -344,7 +344,7 @@ def _arrow(part: pa.Array, target: pa.DataType) -> pa.Array | None:
         return None
 
 
-def _zone_changed(part: pa.Array, target: pa.DataType, lossy: bool) -> pa.Array | None:
+def _cast_zone(part: pa.Array, target: pa.DataType, lossy: bool) -> pa.Array | None:
     """Cast between times with and without a zone: a time without one is local time in the target zone;
     removing a zone is lossy."""
     if part.null_count == len(part):
@@ -384,14 +384,14 @@ def _nearest(part: pa.Array, target: pa.DataType) -> pa.Array | None:
     return None if both and not pc.is_inf(cast).equals(pc.is_inf(part)) else cast
 
 
-def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
+def _parse_texts(values: pa.Array, cast: Cast) -> pa.Array:
     """Parse text; each distinct text is parsed once."""
     target, notation = cast.to, cast.notation
     encoded = values.cast(pa.large_string()).dictionary_encode()
     parsed_pieces = _piecewise(
-        encoded.dictionary, lambda part: _read(part, target, notation), lambda value: _read_one(value, cast)
+        encoded.dictionary, lambda part: _read(part, target, notation), lambda value: _read_value(value, cast)
     )
-    parsed = pa.concat_arrays([_joined(parsed_pieces, target), pa.nulls(1, target)])
+    parsed = pa.concat_arrays([_join(parsed_pieces, target), pa.nulls(1, target)])
     places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(parsed) - 1)
     return take(parsed, places.astype(np.int64))
 
@@ -410,7 +410,7 @@ def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array 
     return None if endless else values
 
 
-def _read_one(value: pa.Array, cast: Cast) -> pa.Array:
+def _read_value(value: pa.Array, cast: Cast) -> pa.Array:
     text, target = value[0].as_py(), cast.to
     plain = cast.notation.texts(value, target)[0].as_py()
     try:
@@ -435,20 +435,20 @@ def _unfit(single: pa.Array, cast: Cast) -> pa.Array:
 
 def failures(values: pa.Array, cast: Cast) -> np.ndarray:
     """The indices of the values that would become null."""
-    values_cast = converted(values, replace(cast, nulls=True))
+    values_cast = cast_values(values, replace(cast, nulls=True))
     return np.flatnonzero(to_numpy(values.is_valid()) & ~to_numpy(values_cast.is_valid()))
 
 
 def reason(value: pa.Array, cast: Cast) -> str:
     """The reason why the single value does not survive; empty if it does."""
     try:
-        converted(value, replace(cast, nulls=False))
+        cast_values(value, replace(cast, nulls=False))
     except LostValues as lost:
         return lost.why
     return ""
 
 
-def _joined(parts: Iterator[pa.Array], target: pa.DataType) -> pa.Array:
+def _join(parts: Iterator[pa.Array], target: pa.DataType) -> pa.Array:
     pieces = list(parts)
     return pa.concat_arrays(pieces) if pieces else pa.nulls(0, target)
 

@@ -31,11 +31,12 @@ log = logging.getLogger(__name__)
 
 
 class Layout:
-    """The layout of the store's folder. `refuse_replaced` raises where another folder has taken its place."""
+    """The layout of the store's folder. `refuse_replaced_catalog` raises where another folder has taken its
+    place."""
 
     def __init__(self, root: Path, refuse_replaced: Callable[[], None] | None = None) -> None:
         self.root, self.paths = root, StorePaths(root)
-        self.refuse_replaced = refuse_replaced or _no_refusal
+        self.refuse_replaced_catalog = refuse_replaced or _no_refusal
         self.data, self.staging, self._lock = self.paths.data, self.paths.staging, self.paths.lock
         self._data = str(self.data)
         self._thread = threading.local()
@@ -68,7 +69,7 @@ class Layout:
         """Raise `StoreProblem` where a table's folder is missing: a commit to the catalog would otherwise
         succeed on a table that cannot be read."""
         if not os.path.isdir(f"{self._data}{os.sep}{table_folder}"):  # noqa: PTH112 -- at each commit
-            self.refuse_replaced()
+            self.refuse_replaced_catalog()
             raise StoreProblem(
                 f"{self.data / table_folder}: the folder of the table's files is not there",
                 "It was moved or removed, and the table cannot be read without it",
@@ -83,7 +84,7 @@ class Layout:
         if outer is not None:
             yield outer.part()
             return
-        self.refuse_replaced()
+        self.refuse_replaced_catalog()
         lock = FileLock(self._lock)
         with disk_problems(self.root):
             had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
@@ -95,7 +96,7 @@ class Layout:
         try:
             with disk_problems(self.root):
                 folder.mkdir(parents=True)
-            yield Staging(folder, self.paths, self.refuse_replaced)
+            yield Staging(folder, self.paths, self.refuse_replaced_catalog)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             lock.release()
@@ -125,7 +126,7 @@ class Layout:
             log.warning("%s: files left by a crash are not looked for: %s", self.root, error)
             return []
         try:
-            self.refuse_replaced()
+            self.refuse_replaced_catalog()
             for folder in filter(self.paths.may_sweep, entries(self.staging)):
                 shutil.rmtree(folder, ignore_errors=True)
             if forget is not None:
@@ -146,14 +147,14 @@ class Layout:
         try:
             folders = set(self.paths.table_folders())
             loose = [path for path in entries(self.data) if path not in folders]
-            return [*entries(self.staging), *loose, *_unnamed(folders, named())]
+            return [*entries(self.staging), *loose, *_unnamed_files(folders, named())]
         finally:
             lock.release()
 
     def _sweep_data(self, known: set[str]) -> list[int]:
         sizes = []
         folders = list(self.paths.table_folders())
-        for file in filter(self.paths.may_sweep, _unnamed(folders, known)):
+        for file in filter(self.paths.may_sweep, _unnamed_files(folders, known)):
             try:
                 size = file.stat().st_size
                 file.unlink()
@@ -170,9 +171,9 @@ class Staging:
     """Files being written. `publish` moves them to where the catalog will name them."""
 
     def __init__(self, folder: Path, paths: StorePaths, refuse_replaced: Callable[[], None]) -> None:
-        self._folder, self._paths, self._refuse_replaced = folder, paths, refuse_replaced
-        self._published: dict[Path, Path] = {}
-        self._made: list[Path] = []
+        self._folder, self._paths, self._refuse_replaced_catalog = folder, paths, refuse_replaced
+        self._published_paths: dict[Path, Path] = {}
+        self._new_folders: list[Path] = []
         self._parts: list[Staging] = []
 
     @property
@@ -183,7 +184,7 @@ class Staging:
     def part(self) -> Staging:
         """Start a part: files in the same folder that can be withdrawn on their own. They are also withdrawn
         with the whole."""
-        self._parts.append(Staging(self._folder, self._paths, self._refuse_replaced))
+        self._parts.append(Staging(self._folder, self._paths, self._refuse_replaced_catalog))
         return self._parts[-1]
 
     def new_file(self, suffix: str) -> Path:
@@ -191,15 +192,15 @@ class Staging:
 
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
         """Make the files durable in the table's folder; return their paths below `data/`."""
-        self._refuse_replaced()
+        self._refuse_replaced_catalog()
         target = self._paths.table_folder(table_folder)
         with disk_problems(target):
             if not target.is_dir():
                 target.mkdir(exist_ok=True)
-                self._made.append(target)
+                self._new_folders.append(target)
             for file in files:
                 sync(file)
-                self._published[file] = file.replace(target / file.name)
+                self._published_paths[file] = file.replace(target / file.name)
             sync(target)
             sync(self._paths.data)
         return [f"{table_folder}/{file.name}" for file in files]
@@ -209,13 +210,13 @@ class Staging:
         whose paths are in `besides` stay."""
         for part in self._parts:
             part.withdraw(besides)
-        for staged, published in self._published.items():
+        for staged, published in self._published_paths.items():
             if published.relative_to(self._paths.data).as_posix() not in besides:
                 published.replace(staged)
-        self._published.clear()
-        for folder in self._made:
+        self._published_paths.clear()
+        for folder in self._new_folders:
             remove_empty(folder)
-        self._made.clear()
+        self._new_folders.clear()
 
 
 @contextmanager
@@ -245,7 +246,7 @@ def _no_refusal() -> None:
     """The default for a folder that no catalog has open."""
 
 
-def _unnamed(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
+def _unnamed_files(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
     return [
         file for folder in folders for file in entries(folder) if f"{folder.name}/{file.name}" not in named
     ]
@@ -333,7 +334,7 @@ class Readers:
         """Claim a version; return None where the claim cannot be written: on a read-only or full medium."""
         try:
             if self._slots is None or self._slots.process != os.getpid():
-                self._slots = _Slots.locked_in(self._folder)
+                self._slots = _Slots.create_in(self._folder)
             return self._slots.claim(reading)
         except OSError as error:
             log.info("%s: files being read cannot be protected from removal: %s", self._folder, error)
@@ -368,11 +369,11 @@ class _Slots:
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self.process, self._path = os.getpid(), path
-        self._numbers, self._given_back = itertools.count(), deque[int]()
+        self._numbers, self._free_numbers = itertools.count(), deque[int]()
         weakref.finalize(self, _remove, path, lock, self.process)
 
     @classmethod
-    def locked_in(cls, folder: Path) -> _Slots:
+    def create_in(cls, folder: Path) -> _Slots:
         """Create and lock a new file. A process that removes files of dead ones may remove it before it is
         locked; then another one is created."""
         folder.mkdir(exist_ok=True)
@@ -392,7 +393,7 @@ class _Slots:
 
     def _free_number(self) -> int:
         try:
-            return self._given_back.popleft()
+            return self._free_numbers.popleft()
         except IndexError:
             return next(self._numbers)
 
@@ -405,7 +406,7 @@ class _Slots:
         except OSError as error:
             log.info("%s: a version stays claimed until the store is closed: %s", self._path, error)
         else:
-            self._given_back.append(number)
+            self._free_numbers.append(number)
 
     def _write(self, number: int, content: bytes) -> None:
         with self._path.open("r+b", buffering=0) as file:

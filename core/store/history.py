@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
 from lamella.core.jobs import Job
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.store.catalog.queries import Catalog, CatalogVersions
 from lamella.core.store.commit import Commit, commit_from_row
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.undo import (
     CommitLog,
-    Restored,
+    Restoration,
     leads_back_to,
     newest_change,
     redo_of,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -> int:
+def version_of(table: str, newest: int, versions: CatalogVersions, when: VersionOrTime) -> int:
     """Resolve a version; raise `UnknownVersion` for an unknown name, `StoreProblem` for a version that does
     not exist or has expired."""
     if isinstance(when, str):
-        named = versions.named(text_of(when, f"{table}: the version"))
+        named = versions.version_named(text_of(when, f"{table}: the version"))
         if named is None:
             raise UnknownVersion(when, table, versions.names())
         return named
@@ -59,7 +59,7 @@ def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -
             f"{table}: there was no version yet at {when}", "the table was created later", "Give a later time"
         )
     if version is None or not (version == newest or versions.exists(version + 1)):
-        raise _expired(table, f"the version of {when}")
+        raise _expiry_error(table, f"the version of {when}")
     return version
 
 
@@ -77,26 +77,26 @@ def seconds_of(when: dt.datetime) -> float:
 
 def _missing(table: str, newest: int, version: int) -> StoreProblem:
     if 1 <= version <= newest:
-        return _expired(table, f"version {version}")
+        return _expiry_error(table, f"version {version}")
     return StoreProblem(
         f"{table}: there is no version {version}", f"the newest is {newest}", "See the table's history"
     )
 
 
-def _expired(table: str, what: str) -> StoreProblem:
+def _expiry_error(table: str, what: str) -> StoreProblem:
     return StoreProblem(
         f"{table}: {what} has expired", "older versions are no longer kept", "See the table's history"
     )
 
 
-def state_at(catalog: Catalog, reader: Reader, when: When) -> TableVersion:
+def state_at(catalog: Catalog, reader: Reader, when: VersionOrTime) -> TableVersion:
     """Read a table at a version, given by its number, its name, or a time at which it was the newest."""
     newest = reader.current()
     versions = catalog.versions(reader.table_id)
     return reader.at(version_of(newest.row.name, newest.version, versions, when))
 
 
-Restore = Callable[[str, Callable[[TableVersion], Restored], str], Commit]
+Restore = Callable[[str, Callable[[TableVersion], Restoration], str], Commit]
 """Makes a commit of this kind and message that restores the content of an earlier version."""
 StepTransaction = Callable[[str, int], Commit]
 """Undoes or redoes the transaction with this number on all of its tables."""
@@ -130,13 +130,15 @@ class History:
 
         return publish_history(self._name, self.commits(), self._state_at, destination, include_ids, job)
 
-    def diff(self, before: When, after: When | None = None) -> Diff:
+    def diff(self, before: VersionOrTime, after: VersionOrTime | None = None) -> Diff:
         """Compare two versions; `after` defaults to the newest."""
         return Diff(
             self._state_at(before), self._reader.current() if after is None else self._state_at(after)
         )
 
-    def compare(self, before: When, after: When | None = None, job: Job | None = None) -> Comparison:
+    def compare(
+        self, before: VersionOrTime, after: VersionOrTime | None = None, job: Job | None = None
+    ) -> Comparison:
         """Compare two versions row by row, as `lamella.compare` does; `after` defaults to the newest. Rows
         are matched by `_id`, columns by their permanent ids. Of versions that share most of their rows, only
         the others are read. Blocks."""
@@ -176,7 +178,7 @@ class History:
         """
         return self._along_history("undo", self.undoable())
 
-    def undo_to(self, when: When, job: Job | None = None) -> Commit:
+    def undo_to(self, when: VersionOrTime, job: Job | None = None) -> Commit:
         """Take back every change after a version, in one commit; one redo brings all of them back.
 
         Raises `StoreProblem` where undoing does not lead there: that version was itself undone, or a later
@@ -184,7 +186,7 @@ class History:
         """
         target_state = self._state_at(when)
 
-        def target(state: TableVersion) -> Restored:
+        def target(state: TableVersion) -> Restoration:
             if not leads_back_to(target_state.version, self._log()):
                 raise StoreProblem(
                     f"{self._name}: undoing does not lead to version {target_state.version}",
@@ -193,7 +195,7 @@ class History:
                     "Restore the version instead",
                 )
             counts = Diff(state, target_state).summary(job)
-            return Restored(
+            return Restoration(
                 target_state.version,
                 f"to version {target_state.version}",
                 (counts.added, counts.changed, counts.removed),
@@ -205,16 +207,16 @@ class History:
         """Redo what the last undo took back."""
         return self._along_history("redo", self.redoable())
 
-    def restore(self, when: When, message: str = "", job: Job | None = None) -> Commit:
+    def restore(self, when: VersionOrTime, message: str = "", job: Job | None = None) -> Commit:
         """Restore the content of an earlier version, in a commit that can be undone like any other.
 
         Restoring the newest version makes no commit; any other makes one, even if the content is the same.
         """
         target_state = self._state_at(when)
 
-        def target(state: TableVersion) -> Restored:
+        def target(state: TableVersion) -> Restoration:
             summary = Diff(state, target_state).summary(job)
-            return Restored(
+            return Restoration(
                 target_state.version,
                 f"version {target_state.version}",
                 (summary.added, summary.changed, summary.removed),
@@ -231,7 +233,7 @@ class History:
             raise StoreProblem(f"{self._name}: a version needs a name", fix="Give it one")
         with self._catalog.transaction() as transaction:
             number = self._version_of(self._reader.current().version if version is None else version)
-            existing, called = self._versions.named(name), self._versions.name_of(number)
+            existing, called = self._versions.version_named(name), self._versions.name_of(number)
             if existing is not None:
                 raise StoreProblem(
                     f"{self._name}: version {existing} is already named '{name}'", fix="Choose another name"
@@ -259,11 +261,11 @@ class History:
     def _name(self) -> str:
         return self._reader.current().row.name
 
-    def _version_of(self, when: When) -> int:
+    def _version_of(self, when: VersionOrTime) -> int:
         newest = self._reader.current()
         return version_of(newest.row.name, newest.version, self._versions, when)
 
-    def _state_at(self, when: When) -> TableVersion:
+    def _state_at(self, when: VersionOrTime) -> TableVersion:
         return state_at(self._catalog, self._reader, when)
 
     def _along_history(self, kind: str, newest: Commit | None) -> Commit:
@@ -275,7 +277,7 @@ class History:
         """Undo or redo in this table alone."""
         return self._restore(kind, lambda state: self._next_step(kind), "")
 
-    def _next_step(self, kind: str) -> Restored:
+    def _next_step(self, kind: str) -> Restoration:
         log = self._log()
         find, restored = _STEPS[kind]
         step = find(log)
@@ -290,7 +292,7 @@ class History:
         return restored(log, step)
 
 
-_STEPS: dict[str, tuple[Callable[[CommitLog], Commit | None], Callable[[CommitLog, Commit], Restored]]] = {
+_STEPS: dict[str, tuple[Callable[[CommitLog], Commit | None], Callable[[CommitLog, Commit], Restoration]]] = {
     "undo": (undo_target, undo_of), "redo": (redo_target, redo_of),
 }  # fmt: skip
 

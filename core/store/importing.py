@@ -16,13 +16,13 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID, wider_type
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
+from lamella.core.datasets.base import Checksums, Dataset, Problem, RaggedRows, problems_of
 from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
 from lamella.core.datasets.text.conversions import as_texts
-from lamella.core.datasets.text.regional import Spelled
+from lamella.core.datasets.text.regional import SpelledType
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
 from lamella.core.phrases import quantity
@@ -42,11 +42,11 @@ class ImportProgress:
 
     def __init__(self, job: Job, total: int) -> None:
         self._job, self._total = job, total
-        self._started = time.perf_counter()
+        self._start_time = time.perf_counter()
 
     def report(self, rows: int, position: int) -> None:
         """Raises `Cancelled` when the import should stop."""
-        seconds = max(time.perf_counter() - self._started, 0.001)
+        seconds = max(time.perf_counter() - self._start_time, 0.001)
         self._job.report(
             min(position, self._total), self._total, f"{rows:,} rows · {rows / seconds:,.0f} rows/s"
         )
@@ -61,7 +61,7 @@ def import_file(
     table_name: str | None = None,
     job: Job | None = None,
     *,
-    ragged: Ragged = "refuse",
+    ragged: RaggedRows = "refuse",
     text_columns: Sequence[str] = (),
     checksums: Checksums = "verify",
     **reading: Any,
@@ -89,10 +89,10 @@ def import_dataset(
     """Import all rows of an open dataset as a new table, reading cached data from its file. Lines and values
     that cannot be read become a second table. `columns` maps the columns to import to their names in the
     table."""
-    return _imported(dataset, store, name, job, columns)[0]
+    return _import_dataset(dataset, store, name, job, columns)[0]
 
 
-def import_all(
+def import_datasets(
     sources: Iterable[tuple[Dataset, str | None]], store: Store, job: Job | None = None
 ) -> tuple[list[Table], list[str]]:
     """Import each dataset as a new table with that name, or a free one for None, and declare foreign keys
@@ -106,7 +106,7 @@ def import_all(
             paths: Sequence[Path] = getattr(dataset, "paths", ())
             if len(paths) == 1 and paths[0] not in keys:
                 keys[paths[0]] = foreign_keys_of(paths[0])
-            imports.append(_imported(dataset, store, name, job))
+            imports.append(_import_dataset(dataset, store, name, job))
             if len(paths) == 1:
                 names.setdefault(paths[0], {})[dataset.name] = imports[-1][0].name
         notes = [text for path in names for text in _declare_relations(store, keys[path], names[path])]
@@ -117,7 +117,7 @@ def import_all(
     return [tables[0] for tables in imports], notes
 
 
-def _imported(
+def _import_dataset(
     dataset: Dataset,
     store: Store,
     name: str | None,
@@ -127,10 +127,10 @@ def _imported(
     """Import a dataset; return the table, and the table of unreadable lines if there is one."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
-    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _column_names(dataset, columns)
 
     def create(schema: pa.Schema, rows: Batches) -> Table:
-        with _renamed(schema, rows, opened, chosen) as reader:
+        with _rename_columns(schema, rows, opened, chosen) as reader:
             return store.create_table(name, reader, job=Unreported(job))
 
     table = _with_rows(dataset, create, job)
@@ -145,7 +145,7 @@ def _imported(
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What importing into an existing table will do. `missing_columns` have no default. `matched` is the
+    """What importing into an existing table will do. `missing_columns` have no default. `num_matched` is the
     number of its rows that an upsert changes; `twice` is the number of keys that several of the new rows
     share, for which it is refused."""
 
@@ -154,7 +154,7 @@ class ImportPlan:
     existing: int
     new_columns: tuple[str, ...]
     missing_columns: tuple[str, ...]
-    matched: int = 0
+    num_matched: int = 0
     new_rows: int = 0
     twice: int = 0
 
@@ -176,7 +176,7 @@ class ImportPlan:
         if self.twice:
             keys = "1 key occurs" if self.twice == 1 else f"{self.twice:,} keys occur"
             return f"{keys} in more than one row of the file: choose another key."
-        rows = quantity(self.matched, "row")
+        rows = quantity(self.num_matched, "row")
         return f"Changes {rows} and adds {self.new_rows:,}; the others stay as they are."
 
 
@@ -200,7 +200,7 @@ def plan_import(
     """Plan what `import_into` with the same arguments will do; nothing changes. Reads a text file to count
     its rows, and reads the columns of `key`. Raises as `import_into` does."""
     job = job or Job()
-    chosen = _chosen(dataset, columns)
+    chosen = _column_names(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     known_names = [name for name in table.schema.names if name != ID]
     coming = dataset.count(job=job)
@@ -225,7 +225,7 @@ def plan_import(
     _plan, fit = fit_to_columns(state, rows_at(keys, np.flatnonzero(times)), lambda _: 0)
     pairs = matches(state, fit)
     twice = int(np.count_nonzero(times > 1))
-    return replace(plan, matched=len(pairs.ids), new_rows=len(pairs.unknown), twice=twice)
+    return replace(plan, num_matched=len(pairs.ids), new_rows=len(pairs.unknown), twice=twice)
 
 
 def import_into(
@@ -245,12 +245,12 @@ def import_into(
     what reading and committing raise; nothing changes then.
     """
     job = job or Job()
-    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _column_names(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     message, store = f"{mode} {dataset.name}", cast("Store", table.store)
     with ExitStack() as around_commit:
 
-        def all_read() -> None:
+        def before_commit() -> None:
             """Run once all rows are read, just before the commit, so that the store's lock is held only for
             the commit."""
             around_commit.enter_context(_bad_lines_beside(dataset, store, table.name))
@@ -259,7 +259,7 @@ def import_into(
                 table.delete(where=f"{ID} >= 0", message=message, job=Unreported(job))
 
         def commit(schema: pa.Schema, rows: Batches) -> Commit:
-            with _renamed(schema, _followed_by(all_read, rows), opened, chosen) as reader:
+            with _rename_columns(schema, _call_at_end(before_commit, rows), opened, chosen) as reader:
                 if mode == "upsert":
                     return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
                 return table.insert(reader, message, Unreported(job))
@@ -267,7 +267,7 @@ def import_into(
         return _with_rows(dataset, commit, job)
 
 
-def _followed_by(act: Callable[[], None], rows: Batches) -> Batches:
+def _call_at_end(act: Callable[[], None], rows: Batches) -> Batches:
     with closing(rows):
         yield from rows
     act()
@@ -319,7 +319,7 @@ def refuse_bad_target(
             raise UnknownColumn(name, dataset.name, list(chosen.values()))
 
 
-def _chosen(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, str]:
+def _column_names(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, str]:
     """The columns of a dataset to import, and their names in the table."""
     names = dataset.schema.names
     if columns is None:
@@ -346,7 +346,7 @@ def import_tables(
     names = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
     opened = (open_dataset(path, table=name, job=job, **reading) for name in names)
     sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(names, opened, strict=True))
-    return import_all(sources, store, job)
+    return import_datasets(sources, store, job)
 
 
 def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
@@ -365,7 +365,7 @@ def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[
     return notes
 
 
-def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = None) -> Commit:
+def read_column_as(table: Table, name: str, kind: SpelledType, job: Job | None = None) -> Commit:
     """Change a column of text to another type, parsing values in the given notation; what does not parse
     becomes null. This is one step that can be undone."""
     job = job or Job()
@@ -441,7 +441,7 @@ def table_columns(names: list[str]) -> list[str]:
 
 
 @contextmanager
-def _renamed(
+def _rename_columns(
     schema: pa.Schema, rows: Batches, opened: Sequence[str], chosen: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
     """Rename the chosen columns, and those that appeared after the dataset was `opened`, such as members that

@@ -50,7 +50,7 @@ class IndexStatus:
         return self.built == self.data_files
 
 
-def entered(catalog: Catalog, table_id: int) -> list[Index]:
+def catalog_indexes(catalog: Catalog, table_id: int) -> list[Index]:
     """All indexes of a table, in the order of their creation."""
     return [index_of(catalog.path, *row) for row in catalog.indexes(table_id)]
 
@@ -58,10 +58,10 @@ def entered(catalog: Catalog, table_id: int) -> list[Index]:
 def indexes_of_table(catalog: Catalog, state: TableVersion) -> list[Index]:
     """The indexes whose columns the table has at a version."""
     present = state.column_entries.keys()
-    return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
+    return [index for index in catalog_indexes(catalog, state.row.table_id) if present >= set(index.keys)]
 
 
-def described(index: Index, state: TableVersion) -> TableIndex:
+def describe(index: Index, state: TableVersion) -> TableIndex:
     names = {column.key: column.name for column in state.columns}
     return TableIndex(tuple(names.get(key, f"column {key}") for key in index.keys), index.kind, index.options)
 
@@ -113,7 +113,7 @@ class Indexes(Sequence[TableIndex]):
 
     def __iter__(self) -> Iterator[TableIndex]:
         state = self._reader.current()
-        return iter([described(index, state) for index in indexes_of_table(self._catalog, state)])
+        return iter([describe(index, state) for index in indexes_of_table(self._catalog, state)])
 
     @overload
     def __getitem__(self, place: int) -> TableIndex: ...
@@ -143,14 +143,14 @@ class Indexes(Sequence[TableIndex]):
                 f"{self._catalog.path.parent}: the store is open read-only", fix="Open it for writing"
             )
         names, work = names_of(columns, f"{self._name}: indexes.create"), job or Job()
-        index = self._made(names, kind, options, work)
+        index = self._create(names, kind, options, work)
         while index is None:
-            index = self._made(names, kind, options, work)
+            index = self._create(names, kind, options, work)
         now = self._reader.current()
         self._index_new_files(Job())
-        return described(index, now)
+        return describe(index, now)
 
-    def _made(self, names: Sequence[str], kind: str, options: Mapping[str, Any], job: Job) -> Index | None:
+    def _create(self, names: Sequence[str], kind: str, options: Mapping[str, Any], job: Job) -> Index | None:
         """Create an index; return None, leaving nothing behind, if the columns were replaced meanwhile."""
         made_by, state, place = kind_of(kind), self._reader.current(), self._reader.indexes.place
         indexed = [_own_column(state, name) for name in names]
@@ -164,7 +164,7 @@ class Indexes(Sequence[TableIndex]):
             if is_there := self._reader.current().column_entries.keys() >= set(keys):
                 self._enter(index)
         except BaseException:
-            if index not in entered(self._catalog, self._reader.table_id):
+            if index not in catalog_indexes(self._catalog, self._reader.table_id):
                 made_by.drop(place, index)
             raise
         if not is_there:
@@ -192,13 +192,13 @@ class Indexes(Sequence[TableIndex]):
             num_bytes += 0 if path is None else _size_of(path)
         pending = sum(s.num_rows for s in snapshot.segments if not isinstance(s, FileSegment))
         last_used = indexes.usage.last_used(index.stem)
-        return IndexStatus(described(index, state), num_bytes, rows, pending, built, data_files, last_used)
+        return IndexStatus(describe(index, state), num_bytes, rows, pending, built, data_files, last_used)
 
     def drop(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
         """Remove the index of this kind on these columns; raises `BadData` where there is none."""
         names, state = names_of(columns, f"{self._name}: indexes.drop"), self._reader.current()
         for index in indexes_of_table(self._catalog, state):
-            if index.kind == kind and list(described(index, state).columns) == names:
+            if index.kind == kind and list(describe(index, state).columns) == names:
                 break
         else:
             raise self._no_index(names, kind)
@@ -216,13 +216,13 @@ class Indexes(Sequence[TableIndex]):
     def _enter(self, index: Index) -> None:
         with self._catalog.transaction() as transaction:
             if not transaction.add_index(self._reader.table_id, entry_of(index)):
-                raise self._twice(described(index, self._reader.current()))
+                raise self._twice(describe(index, self._reader.current()))
             transaction.next_generation(self._reader.table_id)
 
     def _refuse_twice(self, state: TableVersion, index: Index) -> None:
         for known in indexes_of_table(self._catalog, state):
             if (known.kind, known.keys) == (index.kind, index.keys):
-                raise self._twice(described(known, state))
+                raise self._twice(describe(known, state))
 
     def _twice(self, index: TableIndex) -> BadData:
         return BadData(f"{self._name} already has a {index}", fix="Drop it first to create it differently")

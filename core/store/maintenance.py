@@ -21,7 +21,7 @@ from lamella.core.errors import BadData, Cancelled, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.processes import call_after_fork
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.read import in_memory
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
@@ -32,7 +32,7 @@ from lamella.core.store.commit import CatalogEntries, Retries, Rewrite, still_at
 from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.retention import ExpireReport, Policy, expire
-from lamella.core.store.rewrite import Applied, apart, rewrite, segments_with_pending
+from lamella.core.store.rewrite import RewriteChanges, apart, rewrite, segments_with_pending
 from lamella.core.store.summary import summary
 from lamella.core.store.table_version import PendingRows, Reader, SegmentEntry, TableVersion
 from lamella.core.store.verify import Report, verify
@@ -53,7 +53,7 @@ Tidying = Callable[[TableVersion, Job], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedCells:
     """Pending cells that together replace these catalog entries."""
 
     entries: tuple[tuple[str, int], ...]
@@ -71,7 +71,7 @@ class Tidier:
         rows = [h.segment.num_rows for h in _loose(state)]
         changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
         if len(state.cells) - len(changed) > CHANGE_FILES:
-            return self.rewrite_changed
+            return self.rewrite_changed_segments
         pending_rows = sum(rows) + sum(count for count, _ in changed)
         pending_cells = sum(rows) * len(state.columns) + sum(count * width for count, width in changed)
         if pending_rows > FLUSH_ROWS_ABOVE or pending_cells > FLUSH_CELLS_ABOVE:
@@ -90,18 +90,20 @@ class Tidier:
         loose = np.array(
             [i for i, h in enumerate(state.segment_entries) if h.kind == "pending_rows"], np.int64
         )
-        merged = [_merged(state, run, besides=loose) for run in _runs(state)]
+        merged = [_merge(state, run, besides=loose) for run in _runs(state)]
         if not len(loose) and not merged:
             return
         columns = {c.key: c for c in state.columns}
         with self._layout.stage() as staging:
             rows = self._rewritten(state, loose, staging, job)
-            files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
+            files = [(write_cells(c, columns, staging), c.version) for m in merged for c in m.cells]
             with self._committing(state, staging) as catalog_entries:
                 catalog_entries.replace_segments(
                     rows, staging.publish([f.path for f in rows.files], state.row.folder)
                 )
-                catalog_entries.end(key for m in merged for key in m.entries if key not in rows.contained)
+                catalog_entries.end(
+                    key for m in merged for key in m.entries if key not in rows.contained_entries
+                )
                 for group, version in files:
                     paths = staging.publish([f.path for f in group], state.row.folder)
                     catalog_entries.change_files(group, paths, version)
@@ -115,16 +117,16 @@ class Tidier:
             if len(gone) > 1:
                 catalog_entries.end(("deletions", entry) for entry in gone)
                 catalog_entries.deletions(union(*(state.deletions[entry] for entry in gone)))
-            for merged in (_merged(state, run) for run in tails if len(run) > 1):
+            for merged in (_merge(state, run) for run in tails if len(run) > 1):
                 catalog_entries.end(merged.entries)
                 for cells in merged.cells:
                     catalog_entries.cells(cells, state.column_entries)
             for run in (run for run in loose if len(run) > 1):
                 catalog_entries.end((h.kind, h.entry) for h in run)
-                count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
+                count, values = sum(h.segment.num_rows for h in run), _join_rows(run, state.columns)
                 catalog_entries.merged_rows(run[0].first_id, values, count, state.column_entries)
 
-    def rewrite_changed(self, state: TableVersion, job: Job) -> None:
+    def rewrite_changed_segments(self, state: TableVersion, job: Job) -> None:
         """Rewrite every segment whose rows have pending changes."""
         self.rewrite(state, segments_with_pending(state), job)
 
@@ -156,7 +158,7 @@ class Tidier:
         job: Job,
         shape: FileShape | None = None,
     ) -> Rewrite:
-        applied = Applied(state.snapshot.columns)
+        applied = RewriteChanges(state.snapshot.columns)
         return rewrite(state, segments, applied, staging, job, shape, self.under_way())
 
     @contextmanager
@@ -188,13 +190,13 @@ def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
     return [list(run) for kind, run in by_kind if kind == "pending_cells"]
 
 
-def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
+def _merge(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> MergedCells:
     """The cells of a run that still apply, except those of the segments numbered `besides`."""
     segments = [state.segment_entries[i] for i in besides]
     pieces = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
-    generation = max(state.cells[key].made for key in run)
+    generation = max(state.cells[key].version for key in run)
     cells = latest([c for c in pieces if len(c.ids)], state.columns)
-    return Merged(tuple(run), tuple(replace(c, made=generation) for c in cells))
+    return MergedCells(tuple(run), tuple(replace(c, version=generation) for c in cells))
 
 
 def _outside(cells: CellChanges, segments: Sequence[SegmentEntry]) -> CellChanges:
@@ -227,7 +229,7 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
     return entries[start:]
 
 
-def _joined(run: Sequence[SegmentEntry], columns: Sequence[Column]) -> dict[int, pa.Array]:
+def _join_rows(run: Sequence[SegmentEntry], columns: Sequence[Column]) -> dict[int, pa.Array]:
     pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
     assert len(pending) == len(run), "rows in the catalog are pending"
     joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
@@ -250,20 +252,20 @@ class Upkeep:
     ) -> None:
         self._catalog, self._table_id, self._reader, self._retries = catalog, table_id, reader, retries
         self._tidier = Tidier(catalog, layout, table_id)
-        self._changed = False
+        self._has_changed = False
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Leave the upkeep of changed tables to the parent process."""
-        self._changed = False
+        self._has_changed = False
 
     def note_change(self) -> None:
         """Note that this process changed the table, so it is flushed when idle."""
-        self._changed = True
+        self._has_changed = True
 
     def tidy(self, work: Callable[[Tidier, TableVersion], None]) -> None:
         """Do `work` on the table's files. The version stays the same."""
-        self._retries.retried(lambda state: work(self._tidier, state))
+        self._retries.run(lambda state: work(self._tidier, state))
         self.index_new_files(Job())
 
     def beside(self, work: Callable[[Tidier, TableVersion], T]) -> T:
@@ -291,9 +293,9 @@ class Upkeep:
 
     def flush_idle(self, job: Job) -> None:
         """Flush pending changes if this process changed the table, now that it is idle."""
-        if self._changed:
+        if self._has_changed:
             self._tidy_by(self._tidier.worthwhile, job)
-            self._changed = False
+            self._has_changed = False
 
     def _tidy_by(
         self, tidying_of: Callable[[TableVersion], Tidying | None], job: Job, version: int | None = None
@@ -302,7 +304,7 @@ class Upkeep:
             return
         try:
             if tidying_of(self._reader.version_at(version) or self._reader.current()):
-                self._retries.retried(lambda state: (tidying_of(state) or _nothing)(state, job))
+                self._retries.run(lambda state: (tidying_of(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
 
@@ -427,12 +429,12 @@ def _packs(state: TableVersion, most: int, before: int, under_way: IdsUnderWay) 
 
 def _live_rows(state: TableVersion) -> np.ndarray:
     starts = state.snapshot.segment_starts
-    live: np.ndarray = np.diff(starts) - np.diff(np.searchsorted(state.snapshot.deleted, starts))
+    live: np.ndarray = np.diff(starts) - np.diff(np.searchsorted(state.snapshot.deleted_positions, starts))
     return live
 
 
 def _well_cut(segment: FileSegment, shape: FileShape) -> bool:
-    rows = np.diff(unchanged(segment).row_group_starts)
+    rows = np.diff(unchanged_footer(segment).row_group_starts)
     fewest = -(-segment.num_rows // shape.rows_a_group)
     return bool(
         segment.num_rows <= shape.rows_a_file and len(rows) <= fewest and rows.max() <= shape.rows_a_group
@@ -441,7 +443,7 @@ def _well_cut(segment: FileSegment, shape: FileShape) -> bool:
 
 def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
     """Whether any Parquet reader would see the columns as the table has them, in its order."""
-    schema = unchanged(segment).schema
+    schema = unchanged_footer(segment).schema
     stored = dict(zip(schema.names, schema.types, strict=True))
     columns = [(c.key, c.name, _storage_type(c.type)) for c in (ID_COLUMN, *state.columns)]
     return columns == [(key, name, stored.get(name)) for key, name in segment.names.items()]
@@ -458,7 +460,7 @@ def _storage_type(kind: pa.DataType) -> pa.DataType:
 
 def _may_gain_null(state: TableVersion, segments: np.ndarray, key: int) -> bool:
     """Whether a pending cell of the column is null."""
-    changed = None if state.snapshot.overlay is None else state.snapshot.overlay.changed(key)
+    changed = None if state.snapshot.overlay is None else state.snapshot.overlay.changes_of(key)
     if changed is None or not changed[1].null_count:
         return False
     starts = state.snapshot.segment_starts
@@ -469,7 +471,7 @@ def _may_gain_null(state: TableVersion, segments: np.ndarray, key: int) -> bool:
 def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
     """Yield the columns that may hold a null in the segment as it was written."""
     if isinstance(segment, FileSegment):
-        nullable = {field.name: field.nullable for field in unchanged(segment).schema}
+        nullable = {field.name: field.nullable for field in unchanged_footer(segment).schema}
         yield from (key for key in keys if key not in segment.names or nullable[segment.names[key]])
     else:
         known = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
@@ -558,7 +560,7 @@ class Maintenance:
 
         Undo cannot go beyond the oldest remaining version. `store.maintenance.vacuum()` frees the files.
         """
-        policy = Policy(older_than, keep_versions, max_bytes).checked(self._reader.current().row.name)
+        policy = Policy(older_than, keep_versions, max_bytes).check(self._reader.current().row.name)
         expiry = expire(self._catalog, self._reader.table_id, policy, dry_run)
         if not dry_run:
             self._reader.forget_old()

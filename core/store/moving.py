@@ -53,12 +53,12 @@ def move(source: Path, target: Path, job: Job) -> Move:
     with _disk_problems(target):
         _refuse_file(target.parent)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if _renamed(source, target):
+        if _rename(source, target):
             return Move(target)
     return _move_to_other_disk(source, target, job)
 
 
-def _renamed(source: Path, target: Path) -> bool:
+def _rename(source: Path, target: Path) -> bool:
     """Rename the folder; return False if the target is on another disk. An empty folder in the way is
     restored if that fails."""
     was_there = target.exists()

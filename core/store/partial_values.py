@@ -22,7 +22,7 @@ from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData, UnknownColumn
-from lamella.core.store.operators.inside import changed_at
+from lamella.core.store.operators.inside import change_at
 from lamella.core.store.operators.table import Path, path_to
 from lamella.core.store.operators.values import Refusal, array_of, choose, nulls
 
@@ -32,16 +32,16 @@ Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 @dataclass(frozen=True, eq=False)
 class PartialRows:
-    """Rows as a table. `left_out` marks, by column, the rows that lack it; the table has null there.
+    """Rows as a table. `omissions` marks, by column, the rows that lack it; the table has null there.
     `documents` are the dicts from which structs of the table were made, which may lack fields."""
 
     table: pa.Table
-    left_out: Mapping[str, np.ndarray]
+    omissions: Mapping[str, np.ndarray]
     documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def take(self, places: np.ndarray) -> PartialRows:
         """The rows at these indices."""
-        left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
+        left_out = {name: lacks[places] for name, lacks in self.omissions.items()}
         place_list = places.tolist() if self.documents else []
         documents = {name: [values[i] for i in place_list] for name, values in self.documents.items()}
         return PartialRows(rows_at(self.table, places), left_out, documents)
@@ -51,7 +51,7 @@ class PartialRows:
         left_out = set(names)
         return PartialRows(
             self.table.select([name for name in self.table.column_names if name not in left_out]),
-            {name: lacks for name, lacks in self.left_out.items() if name not in left_out},
+            {name: lacks for name, lacks in self.omissions.items() if name not in left_out},
             {name: values for name, values in self.documents.items() if name not in left_out},
         )
 
@@ -210,7 +210,7 @@ class _Part:
                 return values
             return merged_structs(before, values, [self.documents[row] for row in rows[some].tolist()])
 
-        changed = changed_at(take(old, rows), self.path.steps, compute, np.arange(len(rows)))
+        changed = change_at(take(old, rows), self.path.steps, compute, np.arange(len(rows)))
         return _spread(self.gives, changed, old)
 
 
@@ -218,16 +218,16 @@ class _Merge:
     def __init__(self, rows: PartialRows, old: Mapping[str, pa.Array], types: Types, table: str) -> None:
         self._rows, self._old, self._types, self._table = rows, old, types, table
         self._columns: dict[str, pa.ChunkedArray] = {}
-        self._left_out: dict[str, np.ndarray] = {}
+        self._omissions: dict[str, np.ndarray] = {}
         self._parts: list[_Part] = []
 
     def add(self, name: str) -> None:
         values, path = self._rows.table.column(name), path_inside(name, self._types)
-        lacks = self._rows.left_out.get(name)
+        lacks = self._rows.omissions.get(name)
         if path is None and name not in self._old:
             self._columns[name] = values
             if lacks is not None:
-                self._left_out[name] = lacks
+                self._omissions[name] = lacks
             return
         gives = np.ones(len(values), bool) if lacks is None else ~lacks
         path = path or Path(name, (), name)
@@ -253,7 +253,7 @@ class _Merge:
                 what = f"{self._table}: column '{part.path.text}': {refusal.reason}"
                 raise BadData(what, fix=refusal.fix) from refusal
         columns = self._columns | merged
-        return PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._left_out)
+        return PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._omissions)
 
 
 def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
@@ -305,12 +305,12 @@ def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarra
         if pa.types.is_struct(before.type):
             return merged_structs(before, array_of(arriving), arriving)
         known = [whole(python_value(value)) for value in before]
-        return array_of([_merged(*pair) for pair in zip(known, arriving, strict=True)])
+        return array_of([_merge_documents(*pair) for pair in zip(known, arriving, strict=True)])
 
     gives = np.zeros(len(old), bool)
     gives[rows] = True
     try:
-        changed = changed_at(take(old, rows), (key,), compute, np.arange(len(rows)))
+        changed = change_at(take(old, rows), (key,), compute, np.arange(len(rows)))
     except Refusal:
         if len(rows) == 1:
             raise
@@ -320,10 +320,10 @@ def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarra
     return _spread(gives, changed, old)
 
 
-def _merged(old: Any, new: Any) -> Any:
+def _merge_documents(old: Any, new: Any) -> Any:
     if not isinstance(old, dict) or not isinstance(new, Mapping):
         return new
-    return old | {key: _merged(old.get(key), value) for key, value in new.items()}
+    return old | {key: _merge_documents(old.get(key), value) for key, value in new.items()}
 
 
 def _spread(gives: np.ndarray, values: pa.Array, old: pa.Array, whole: bool = False) -> pa.Array:

@@ -55,23 +55,23 @@ class StorePaths:
         folder, mark, name = named.partition("/") if isinstance(named, str) else ("", "", "")
         if not (mark and _TABLE_FOLDER.fullmatch(folder) and _DATA_FILE.fullmatch(name)):
             raise self._foreign("data file", named)
-        path = self._unlinked(self.data / folder) / name
-        return self._unlinked(path)
+        path = self._refuse_link(self.data / folder) / name
+        return self._refuse_link(path)
 
     def table_folder(self, named: object) -> Path:
         """Return the folder of a table's data and change files. Raises as `file` does."""
-        return self._unlinked(self.data / self._folder(named))
+        return self._refuse_link(self.data / self._folder(named))
 
     def index_folder(self, named: object) -> Path:
         """Return the folder of a table's index files. Raises as `file` does."""
-        return self._unlinked(self.index / self._folder(named))
+        return self._refuse_link(self.index / self._folder(named))
 
     def refuse_links(self, *more: str) -> None:
         """Raise `StoreProblem` where the catalog, one of the store's folders, or one of `more` is a link: a
         sweep or a commit would otherwise change files outside the store."""
         catalogs = (f"{CATALOG}{part}" for part in ("", "-wal", "-shm", "-journal"))
         for name in (*catalogs, *sorted(OWN_NAMES), *more):
-            self._unlinked(self.root / name)
+            self._refuse_link(self.root / name)
 
     def table_folders(self) -> Iterator[Path]:
         """Folders in `data/` that may be swept."""
@@ -100,7 +100,7 @@ class StorePaths:
             raise self._foreign("table's folder", named)
         return named
 
-    def _unlinked(self, path: Path) -> Path:
+    def _refuse_link(self, path: Path) -> Path:
         if is_link(path):
             raise StoreProblem(
                 f"{path}: is a link, and nothing is read, written or removed through a link",

@@ -16,12 +16,12 @@ from lamella.core.errors import (
     UnknownTable,
     shown,
 )
-from lamella.core.filters.condition import Condition, condition_of, ids_listed
+from lamella.core.filters.condition import Condition, condition_of, id_list
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
 from lamella.core.query.pages import Page, page_by_id
 from lamella.core.query.scan_query import read_scan, scan_query_of
-from lamella.core.query.source import Source, When
+from lamella.core.query.source import Source, VersionOrTime
 from lamella.core.relations.following import AsOf, condition, counts, link_at, related, versions
 from lamella.core.relations.relation import (
     DIRECTIONS,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 TableOf = Callable[[int], Source]
 """Returns the table with an id of the catalog."""
-RowsOf = Callable[[str, When | None], IdentifiedRows]
+RowsOf = Callable[[str, VersionOrTime | None], IdentifiedRows]
 """Returns the rows of the table with this name, at the newest or an earlier version."""
 
 
@@ -67,10 +67,10 @@ class StoreRelations(Sequence[Relation]):
         return f"<Relations of '{self._place}'>"
 
     def __len__(self) -> int:
-        return len(self._entered()[0])
+        return len(self._read_entries()[0])
 
     def __iter__(self) -> Iterator[Relation]:
-        rows, names = self._entered()
+        rows, names = self._read_entries()
         return iter([self._relation(row, names) for row in rows])
 
     @overload
@@ -103,9 +103,9 @@ class StoreRelations(Sequence[Relation]):
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one, or leave it out")
         with self._catalog.transaction() as transaction:
             for end in (start, target):
-                self._refuse_dropped(end.table, tables.get(end.table))
+                self._refuse_dropped_table(end.table, tables.get(end.table))
             self._refuse_again(start, target)
-            names = [row.name for row in transaction.relations.all()]
+            names = [row.name for row in transaction.relations.in_order()]
             if name in names:
                 raise self._name_problem(name)
             called = name or _free_name(start, target, names)
@@ -116,7 +116,7 @@ class StoreRelations(Sequence[Relation]):
     def drop(self, name: str) -> None:
         """Remove a relation; no row changes. Raises `UnknownRelation`."""
         with self._catalog.transaction() as transaction:
-            names = [row.name for row in transaction.relations.all()]
+            names = [row.name for row in transaction.relations.in_order()]
             if text_of(name, f"store {self._place}: the relation's name") not in names:
                 raise UnknownRelation(name, f"store {self._place}", names)
             transaction.relations.drop(name)
@@ -130,16 +130,16 @@ class StoreRelations(Sequence[Relation]):
         if not name:
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one")
         with self._catalog.transaction() as transaction:
-            names = [row.name for row in transaction.relations.all()]
+            names = [row.name for row in transaction.relations.in_order()]
             if text_of(old, f"store {self._place}: the relation's name") not in names:
                 raise UnknownRelation(old, f"store {self._place}", names)
             if name != old:
                 if name in names:
                     raise self._name_problem(name)
                 transaction.relations.rename(old, name)
-        return self.named(name)
+        return self.relation_named(name)
 
-    def named(self, name: str) -> Relation:
+    def relation_named(self, name: str) -> Relation:
         """Return the relation with this name; raise `UnknownRelation`."""
         relations = {relation.name: relation for relation in self}
         if text_of(name, f"store {self._place}: the relation's name") not in relations:
@@ -150,7 +150,7 @@ class StoreRelations(Sequence[Relation]):
         """The links from a table to others, in the order of the relations; a relation of the table to itself
         has two. Relations that cannot be followed are included: see `Relation.problem`."""
         name = text_of(table, f"store {self._place}: the table name")
-        return self._catalog.noted(("links of", name), partial(self._links_of, name))
+        return self._catalog.cached_read(("links of", name), partial(self._links_of, name))
 
     def between(
         self, table: str, other: str, through: str | None = None, direction: Direction | None = None
@@ -165,7 +165,7 @@ class StoreRelations(Sequence[Relation]):
             raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
         for name in (table, other):
             text_of(name, f"store {self._place}: the table name")
-        links = self._catalog.noted(("links", table, other), partial(self._links, table, other))
+        links = self._catalog.cached_read(("links", table, other), partial(self._links, table, other))
         if not links:
             raise StoreProblem(
                 f"store {self._place}: no relation leads between {table} and {other}",
@@ -187,7 +187,7 @@ class StoreRelations(Sequence[Relation]):
         named ones."""
         from lamella.core.relations.checking import check
 
-        relations = [self.named(name) for name in names] if names else list(self)
+        relations = [self.relation_named(name) for name in names] if names else list(self)
         tables, work = self._tables, job or Job()
         return tuple(
             check(r, tables[r.from_table].snapshot(), tables[r.to_table].snapshot(), work) for r in relations
@@ -252,13 +252,15 @@ class StoreRelations(Sequence[Relation]):
     def _rows_of(self, table: str) -> IdentifiedRows:
         return self._rows_at(table, None)
 
-    def _entered(self) -> tuple[list[RelationRow], dict[int, str]]:
+    def _read_entries(self) -> tuple[list[RelationRow], dict[int, str]]:
         """The relations, and the names of tables by their ids, both at one moment."""
         with self._catalog.unchanging():
-            return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
+            return self._catalog.relations.in_order(), {
+                row.table_id: row.name for row in self._catalog.tables()
+            }
 
     def _links(self, table: str, target: str) -> list[Link]:
-        rows, names = self._entered()
+        rows, names = self._read_entries()
         for name in (table, target):
             if name not in names.values():
                 raise UnknownTable(name, f"store {self._place}", list(names.values()))
@@ -267,7 +269,7 @@ class StoreRelations(Sequence[Relation]):
         return [link for relation in leading for link in _links(relation, table, target)]
 
     def _links_of(self, table: str) -> tuple[Link, ...]:
-        rows, names = self._entered()
+        rows, names = self._read_entries()
         if table not in names.values():
             raise UnknownTable(table, f"store {self._place}", list(names.values()))
         own = [row for row in rows if table in (names.get(row.from_table), names.get(row.to_table))]
@@ -308,7 +310,7 @@ class StoreRelations(Sequence[Relation]):
             present.append(now)
         return present, lost
 
-    def _refuse_dropped(self, table: str, table_id: int | None) -> None:
+    def _refuse_dropped_table(self, table: str, table_id: int | None) -> None:
         """Raise `UnknownTable` if the table has been dropped meanwhile."""
         if table_id is None or self._catalog.table(table_id) is None:
             raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
@@ -415,7 +417,7 @@ class TableRelations:
 
         Rows come in the order given. All are counted in one pass.
         """
-        ids = ids_listed(row_ids, f"{self._reader.current().row.name}: ids")
+        ids = id_list(row_ids, f"{self._reader.current().row.name}: ids")
         link, near, far = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{far.snapshot.name}: where", far.snapshot)
         return counts(link, near, ids, far.snapshot, met, job or Job())

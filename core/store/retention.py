@@ -38,7 +38,7 @@ def sweep(catalog: Catalog) -> list[int]:
     Another process may be writing a draft at this moment, so drafts stay until nothing has been written to
     them for a long time.
     """
-    catalog.refuse_replaced()
+    catalog.refuse_replaced_catalog()
     on_disk = {
         folder: [entry for entry in entries(folder) if is_index_entry(entry.name) and not is_link(entry)]
         for folder in StorePaths(catalog.path.parent).index_folders()
@@ -55,17 +55,17 @@ def sweep(catalog: Catalog) -> list[int]:
         unused = [usage] if usage.is_file() and not is_link(usage) else []
         if folder.name not in tables:
             for entry in [*files, *unused]:
-                sizes += _removed(entry)
+                sizes += _remove_entry(entry)
             remove_empty(folder)
             continue
         indexes = [index_of(catalog.path, *entry_row) for entry_row in catalog.indexes(tables[folder.name])]
         if not indexes:
-            sizes += [size for entry in unused for size in _removed(entry)]
+            sizes += [size for entry in unused for size in _remove_entry(entry)]
         names = {path.name for path in known if path.parent.name == folder.name}
         for entry in files:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)
             if not needed and not (entry.suffix == DRAFT and _is_new(entry)):
-                sizes += _removed(entry)
+                sizes += _remove_entry(entry)
     return sizes
 
 
@@ -86,7 +86,7 @@ def _is_new(entry: Path) -> bool:
     return time.time() - newest < LONGEST_MAKING
 
 
-def _removed(entry: Path) -> list[int]:
+def _remove_entry(entry: Path) -> list[int]:
     """Remove an entry; return the sizes of its files. Links are not followed."""
     try:
         files = [path for path in entry.rglob("*") if path.is_file()] if entry.is_dir() else [entry]
@@ -102,7 +102,7 @@ def _removed(entry: Path) -> list[int]:
 
 
 IN_READING = "a version that uses it is being read"
-NAMED = "a version still uses it"
+NAMED_VERSION = "a version still uses it"
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Vacuum:
     def plan(self) -> VacuumPlan:
         """Return what `run` would do now. Changes nothing."""
         removed = self._catalog.removed_files()
-        in_use = {file.number for file in _still_read(removed, self._readers.readings(sweeps=False))}
+        in_use = {file.number for file in _files_in_use(removed, self._readers.readings(sweeps=False))}
         sizes = {file.path: file.bytes for file in removed if file.number not in in_use}
         for table in self._catalog.tables():
             spans = [FileSpan(*row) for row in self._catalog.file_spans(table.table_id)]
@@ -181,14 +181,14 @@ class Vacuum:
         removed = self._catalog.removed_files()
         if not removed:
             return VacuumReport()
-        self._layout.refuse_replaced()
-        in_use = {file.number for file in _still_read(removed, self._readers.readings())}
+        self._layout.refuse_replaced_catalog()
+        in_use = {file.number for file in _files_in_use(removed, self._readers.readings())}
         named = self._catalog.paths()  # a damaged catalog may queue files that it still needs; they stay
         waiting: list[WaitingFile] = []
         gone: list[int] = []
         freed: list[int] = []
         for file in removed:
-            reason = IN_READING if file.number in in_use else NAMED if file.path in named else ""
+            reason = IN_READING if file.number in in_use else NAMED_VERSION if file.path in named else ""
             why = reason or self._unlink(file, freed)
             if why:
                 waiting.append(WaitingFile(file.path, file.bytes, why))
@@ -220,7 +220,7 @@ class Vacuum:
             log.info("removed files stay in the queue: %s", busy)
 
 
-def _still_read(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
+def _files_in_use(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
     by_table: dict[int, list[Reading]] = {}
     for reading in readings:
         by_table.setdefault(reading.table_id, []).append(reading)
@@ -268,7 +268,7 @@ class Policy:
     keep_versions: int | None = None
     max_bytes: int | None = None
 
-    def checked(self, table: str) -> Policy:
+    def check(self, table: str) -> Policy:
         if self == Policy():
             raise BadData(
                 f"{table}: no limit says which versions expire",
@@ -290,7 +290,7 @@ class Policy:
             count_of(self.max_bytes, f"{table}: max_bytes")
         return self
 
-    def oldest_kept(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
+    def oldest_version(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
         """The oldest version to keep, apart from named ones. `stamps` are of all versions, ascending."""
         versions = [version for version, _ in stamps]
         oldest = [versions[0]]
@@ -365,4 +365,4 @@ def _plan(catalog: Catalog, table_id: int, policy: Policy) -> ExpireReport:
     versions = catalog.versions(table_id)
     stamps, named = versions.stamps(), versions.named_ones()
     files = [FileSpan(*row) for row in catalog.file_spans(table_id)]
-    return report(stamps, named, files, policy.oldest_kept(stamps, named, files))
+    return report(stamps, named, files, policy.oldest_version(stamps, named, files))

@@ -27,28 +27,28 @@ from lamella.core.store.commit import (
     Change,
     Entries,
     Rewrite,
-    Staged,
+    StagedFiles,
 )
 from lamella.core.store.data_files import Encoder, FileSeries, FileShape, WrittenFile, write_files
-from lamella.core.store.evolution import narrowed
+from lamella.core.store.evolution import narrow_rows
 from lamella.core.store.folder import Staging
 from lamella.core.store.row_lookup import row_ids_of
 from lamella.core.store.table_version import SegmentEntry, TableVersion, overlaid
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
+class RewriteChanges:
     """What a rewrite applies in addition to pending changes; `columns` begin with `_id`."""
 
     columns: tuple[Column, ...]
     cells: CellChanges | None = None
-    deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
+    deleted_ids: np.ndarray = field(default_factory=lambda: NO_IDS)
 
 
 def rewrite(
     state: TableVersion,
     segments: np.ndarray,
-    change: Applied,
+    change: RewriteChanges,
     staging: Staging,
     job: Job,
     shape: FileShape | None = None,
@@ -63,7 +63,7 @@ def rewrite(
     for first, last in _runs(state, segments, under_way):
         files += write_files(_live_tables(after, columns, first, last, job), columns, staging, shape=shape)
     replaced = tuple(state.segment_entries[i] for i in segments)
-    return Rewrite(replaced, tuple(files), contained(state, replaced))
+    return Rewrite(replaced, tuple(files), contained_entries(state, replaced))
 
 
 def _live_tables(
@@ -71,7 +71,7 @@ def _live_tables(
 ) -> Iterator[pa.Table]:
     """Read the rows of these segments, skipping segments whose rows are all deleted."""
     for start, stop in pairwise(after.segment_starts[first : last + 2].tolist()):
-        low, high = np.searchsorted(after.deleted, [start, stop])
+        low, high = np.searchsorted(after.deleted_positions, [start, stop])
         if high - low < stop - start:
             yield from tables_between(after, columns, start, stop, job)
 
@@ -91,12 +91,12 @@ def segments_with_pending(state: TableVersion) -> np.ndarray:
     return union(changed, np.array(loose, np.int64))
 
 
-def _after(state: TableVersion, change: Applied) -> Snapshot:
-    gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, change.deleted))
+def _after(state: TableVersion, change: RewriteChanges) -> Snapshot:
+    gone = union(state.snapshot.deleted_positions, state.ranges.locate(state.snapshot, change.deleted_ids))
     cells = [] if change.cells is None else [change.cells]
     changes = [(piece, state.ranges.locate(state.snapshot, piece.ids)) for piece in cells]
     overlay = overlaid(state.snapshot.overlay, change.columns, changes)
-    return replace(state.snapshot, columns=change.columns, deleted=gone, overlay=overlay)
+    return replace(state.snapshot, columns=change.columns, deleted_positions=gone, overlay=overlay)
 
 
 def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
@@ -118,7 +118,7 @@ def apart(state: TableVersion, number: int, under_way: IdsUnderWay) -> bool:
     )
 
 
-def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
+def contained_entries(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
     """The pending entries that concern only rows of the replaced segments. Others stay in the catalog; the
     newer files ignore them."""
     ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
@@ -152,10 +152,10 @@ def storage_of(state: TableVersion, change: Change) -> Storage:
     independently."""
     cells = 0 if change.cells is None else change.num_updated * len(change.cells.values)
     few = change.num_updated <= SMALL_ROWS and cells <= SMALL_CELLS
-    if few and len(change.deleted) <= SMALL_ROWS:
+    if few and len(change.deleted_ids) <= SMALL_ROWS:
         return Storage.CATALOG
-    rows = _rows_of(state, segments_of(state, change.touched))
-    if len(change.deleted) > LARGE_SHARE * rows or cells > LARGE_SHARE * rows * (1 + len(change.columns)):
+    rows = _rows_of(state, segments_of(state, change.touched_ids))
+    if len(change.deleted_ids) > LARGE_SHARE * rows or cells > LARGE_SHARE * rows * (1 + len(change.columns)):
         return Storage.DATA_FILES
     if few:
         return Storage.CATALOG
@@ -164,16 +164,16 @@ def storage_of(state: TableVersion, change: Change) -> Storage:
 
 def stage(
     state: TableVersion, change: Change, where: Storage, staging: Staging, job: Job, under_way: IdsUnderWay
-) -> Staged:
+) -> StagedFiles:
     if where is Storage.CHANGE_FILES and change.cells is not None:
         columns = {c.key: c for c in change.columns}
-        return Staged(change.files, change_files=write_cells(change.cells, columns, staging))
+        return StagedFiles(change.files, change_files=write_cells(change.cells, columns, staging))
     if where is Storage.DATA_FILES:
-        segments = segments_of(state, change.touched)
-        applied = Applied((ID_COLUMN, *change.columns), change.cells, change.deleted)
+        segments = segments_of(state, change.touched_ids)
+        applied = RewriteChanges((ID_COLUMN, *change.columns), change.cells, change.deleted_ids)
         rewritten = rewrite(state, segments, applied, staging, job, under_way=under_way)
-        return Staged(change.files, rewritten=rewritten)
-    return Staged(change.files)
+        return StagedFiles(change.files, rewritten=rewritten)
+    return StagedFiles(change.files)
 
 
 def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
@@ -226,13 +226,13 @@ def stage_replacement(
                 return None
             whole = _whole(state, known, _first(cover, known))
             job.report(cover.num_rows, text=f"{quantity(cover.num_rows, 'row')} written")
-            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_unchanged, whole))
+            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_identity, whole))
         if not cover.is_whole:
             return None
         files = tuple(encoder.finish())
     ids = cover.ids
     entries = tuple(state.segment_entries[i] for i in segments_of(state, ids))
-    return Replacement(ids, Rewrite(entries, files, contained(state, entries)))
+    return Replacement(ids, Rewrite(entries, files, contained_entries(state, entries)))
 
 
 def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
@@ -250,7 +250,7 @@ def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
     return None if key is None or pa.types.is_floating(key.type) else _ByKey(state, key)
 
 
-def _unchanged(rows: pa.Table) -> pa.Table:
+def _identity(rows: pa.Table) -> pa.Table:
     return rows
 
 
@@ -265,7 +265,7 @@ def _batch_table(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> 
     if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in present):
         return None
     if any(f.type != c.type for f, c in zip(rows.schema, present, strict=True)):
-        rows = narrowed(rows, present)
+        rows = narrow_rows(rows, present)
     alike = all(f.type == c.type for f, c in zip(rows.schema, present, strict=True))
     return rows if alike and not any(values.null_count for values in rows.columns) else None
 
@@ -300,7 +300,7 @@ class _ById:
         self.num_rows = 0
         self._state, self._ids = state, [np.empty(0, np.int64)]
         starts = state.snapshot.segment_starts
-        self._starts = starts - np.searchsorted(state.snapshot.deleted, starts)
+        self._starts = starts - np.searchsorted(state.snapshot.deleted_positions, starts)
         self.next_row: int | None = None
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
@@ -312,7 +312,7 @@ class _ById:
         if not len(ids):
             return True
         positions = self._state.locate(ids)
-        ranks = positions - np.searchsorted(self._state.snapshot.deleted, positions)
+        ranks = positions - np.searchsorted(self._state.snapshot.deleted_positions, positions)
         first = int(ranks[0])
         begins = first in self._starts if self.next_row is None else first == self.next_row
         if not begins or positions.min() < 0 or not np.array_equal(ranks, np.arange(first, first + len(ids))):

@@ -15,7 +15,7 @@ from lamella.core.arrow.types import ID, exact_cast, is_nested
 from lamella.core.errors import BadData, UnknownRow
 from lamella.core.filters.condition import in_condition
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
-from lamella.core.filters.kinds import COUNTED, kind_of
+from lamella.core.filters.kinds import COUNTED_KINDS, kind_of
 from lamella.core.index.planning import find_by_index
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
@@ -30,11 +30,11 @@ from lamella.core.store.evolution import as_keys
 from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import text_of
 
-Where = Filter | Sequence[int] | None
+RowSelection = Filter | Sequence[int] | None
 """A filter, `_id`s, or None for all rows."""
 
 
-def chosen_ids(state: TableVersion, where: Where, ignore_missing: bool = False) -> np.ndarray:
+def chosen_ids(state: TableVersion, where: RowSelection, ignore_missing: bool = False) -> np.ndarray:
     """The ids of the live rows that `where` selects, ascending. Raises like `known_ids`."""
     if where is None or isinstance(where, Filter):
         return ids_at(state, _positions(state, where))
@@ -119,11 +119,11 @@ def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Tabl
     """The key columns and `_id` of candidate rows, which include all that have one of few keys; None if no
     index helps."""
     snapshot = state.snapshot
-    if snapshot.indexes is None or not snapshot.indexes.any_sorted:
+    if snapshot.indexes is None or not snapshot.indexes.has_sorted_index:
         return None
     if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
         return None
-    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED]
+    served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED_KINDS]
     result = (
         find_by_index(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
     )
@@ -152,18 +152,18 @@ def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Ta
 
 def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
     """For each row, the number of the first one with the same key. Raises `BadData` for nested keys."""
-    _refuse_nested(table, keys)
+    _refuse_nested_keys(table, keys)
     return KeyCodes(keys.columns).first
 
 
-def _refuse_nested(table: str, keys: pa.Table) -> None:
+def _refuse_nested_keys(table: str, keys: pa.Table) -> None:
     for name in keys.column_names:
         if is_nested(keys.schema.field(name).type):
             raise BadData(f"{table}: column '{name}' holds nested values", "rows cannot be found by these")
 
 
 def _codes(table: str, keys: pa.Table) -> KeyCodes:
-    _refuse_nested(table, keys)
+    _refuse_nested_keys(table, keys)
     codes = KeyCodes(keys.columns)
     again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
     if len(again):
@@ -184,7 +184,7 @@ keys, so more are grouped as structs, which are equal where their values are."""
 
 
 def duplicate_ids(
-    state: TableVersion, on: Sequence[str] | None, keep: str, job: Job, where: Where = None
+    state: TableVersion, on: Sequence[str] | None, keep: str, job: Job, where: RowSelection = None
 ) -> np.ndarray:
     """The ascending ids of rows whose values in `on` (None: all columns) occur in an earlier row, or in a
     later one if the last is kept, among those that `where` selects. Null equals null, and NaN equals NaN."""
@@ -211,14 +211,14 @@ def _unlike_positions(snapshot: Snapshot, columns: tuple[Column, ...], keep: str
         keys: list[exp.Expr] = [exp.column(identifier(c), quoted=True) for c in columns]
         width = -(-len(keys) // MOST_KEYS)
         if width > 1:
-            keys = [_as_one(keys[i : i + width]) for i in range(0, len(keys), width)]
+            keys = [_as_struct(keys[i : i + width]) for i in range(0, len(keys), width)]
         query = exp.select(position).from_(rows, copy=False).group_by(*keys, copy=False)
         column = own.sql(query.sql("duckdb", copy=False)).to_arrow_table().column(0)
     positions: np.ndarray = np.sort(to_numpy(column))
     return positions
 
 
-def _as_one(keys: list[exp.Expr]) -> exp.Expr:
+def _as_struct(keys: list[exp.Expr]) -> exp.Expr:
     """Combine keys into a struct, in a form through which DuckDB does not propagate statistics, which takes
     seconds for wide rows."""
     always = exp.GTE(this=exp.column(POSITION, quoted=True), expression=exp.Literal.number(0))

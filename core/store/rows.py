@@ -15,12 +15,12 @@ from lamella.core.arrow.interchange import sized_batches
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData
-from lamella.core.filters.condition import Condition, condition_of, ids_listed
+from lamella.core.filters.condition import Condition, condition_of, id_list
 from lamella.core.jobs import Job
 from lamella.core.query import scan_query
 from lamella.core.query.find import count_rows
 from lamella.core.query.pages import Page, page_by_id
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.scan.read import row_at, schema_of
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
 from lamella.core.scan.snapshot import Snapshot
@@ -36,14 +36,14 @@ class RowsById(Dataset):
     """
 
     @abstractmethod
-    def _state(self, as_of: When | None = None) -> TableVersion:
+    def _state(self, as_of: VersionOrTime | None = None) -> TableVersion:
         """The version to read: the newest, or an earlier one."""
 
     def snapshot(self) -> Snapshot:
         """A snapshot of the newest version, which does not change while others write."""
         return self._state().snapshot
 
-    def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
+    def get(self, row_id: int, as_of: VersionOrTime | None = None) -> dict[str, Any] | None:
         """Return the row with this `_id`, or None. Raises `BadData` for an invalid id.
 
         A time or duration that Python cannot represent, such as a time after the year 9999, is returned as
@@ -56,7 +56,9 @@ class RowsById(Dataset):
         row = row_at(state.snapshot, position, state.snapshot.columns)
         return {name: whole(value) for name, value in row.items()}
 
-    def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
+    def count(
+        self, where: Condition | None = None, job: Job | None = None, as_of: VersionOrTime | None = None
+    ) -> int:
         """Count the rows that meet `where`."""
         snapshot = self._state(as_of).snapshot
         return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
@@ -72,7 +74,7 @@ class RowsById(Dataset):
         *,
         flatten: bool = False,
         ids: Iterable[int] | None = None,
-        as_of: When | None = None,
+        as_of: VersionOrTime | None = None,
         missing: Missing = "refuse",
     ) -> pa.Table:
         """Read rows as an Arrow table, in `_id` order unless sorted; otherwise as for every dataset.
@@ -99,7 +101,7 @@ class RowsById(Dataset):
         flatten: bool = False,
         batch_size: int | None = None,
         ids: Iterable[int] | None = None,
-        as_of: When | None = None,
+        as_of: VersionOrTime | None = None,
         missing: Missing = "refuse",
     ) -> pa.RecordBatchReader:
         """Stream the same rows in bounded memory (a filter or sort takes eight bytes for each matching row).
@@ -122,7 +124,7 @@ class RowsById(Dataset):
         job: Job | None = None,
         *,
         flatten: bool = False,
-        as_of: When | None = None,
+        as_of: VersionOrTime | None = None,
     ) -> Page:
         """Read a page of `size` rows. Its `next` is the cursor to pass as `after` for the following page.
 
@@ -139,7 +141,7 @@ class RowsById(Dataset):
 
 def _positions(state: TableVersion, ids: Iterable[int] | None, missing: Missing) -> np.ndarray | None:
     ignore = ignores_missing(missing, state.snapshot.name)
-    row_ids = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
+    row_ids = None if ids is None else id_list(ids, f"{state.snapshot.name}: ids")
     return None if row_ids is None else state.locate(known_ids(state, row_ids, ignore))
 
 
@@ -168,7 +170,7 @@ class OldVersion(RowsById):
         """The version that these rows stay at."""
         return self.version
 
-    def _state(self, as_of: When | None = None) -> TableVersion:
+    def _state(self, as_of: VersionOrTime | None = None) -> TableVersion:
         if as_of is not None:
             raise BadData(
                 f"{self.name}: version {self.version} has no versions of its own", fix="Use the table's as_of"

@@ -86,7 +86,7 @@ class StoreSizes:
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {size_text(self.total)}, format {self.format}", ""]
-        lines += _aligned(
+        lines += _align(
             [("table", "rows", "files", "now", "history", "indexes"), *map(_row, self.tables)]
         )  # fmt: skip
         lines += [f"  {table.name}: {table.problem}" for table in self.tables if table.problem]
@@ -145,7 +145,7 @@ def store_sizes(catalog: Catalog, tables: tuple[TableSizes, ...], vacuum: Vacuum
     return StoreSizes(root, catalog.format, tables, in_catalog, reserve, vacuum)
 
 
-def unmeasured(name: str, error: LamellaError) -> TableSizes:
+def unreadable_sizes(name: str, error: LamellaError) -> TableSizes:
     return TableSizes(name, problem=error.why if isinstance(error, DamagedStore) else str(error))
 
 
@@ -207,7 +207,7 @@ def _row(table: TableSizes) -> tuple[str, ...]:
     return table.name, f"{table.rows:,}", f"{table.files:,}", *sizes
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *figures in rows:
         cells = (text.rjust(width) for text, width in zip(figures, widths[1:], strict=True))

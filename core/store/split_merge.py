@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, shown
-from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
@@ -116,7 +116,7 @@ class Merge:
         text_of(self.into, f"{table}: into")
         for name in self.columns:
             kind = types[name]
-            if kind_of(kind) in (*NESTED, Kind.BINARY, Kind.OTHER):
+            if kind_of(kind) in (*NESTED_KINDS, Kind.BINARY, Kind.OTHER):
                 raise TypeConflict(
                     f"{table}: column '{name}' is {kind}",
                     "Its values cannot be written as text",
@@ -155,9 +155,9 @@ def column_change(
 ) -> Change:
     """Add the new columns behind the last of their sources, filled in the rows of `ids` (ascending); without
     `keep` drop the sources."""
-    sources, names = checked(state, act)
+    sources, names = check_act(state, act)
     refuse_loss(state, act, len(ids))
-    parts = list(computed(state, act, ids, job))
+    parts = list(compute_columns(state, act, ids, job))
     first = take_ids(len(names))
     new_columns = [Column(name, pa.string(), first + n) for n, name in enumerate(names)]
     place = max(state.columns.index(column) for column in sources) + 1
@@ -184,7 +184,7 @@ def refuse_loss(state: TableVersion, act: Split | Merge, rows: int) -> None:
         )
 
 
-def checked(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list[str]]:
+def check_act(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list[str]]:
     """The columns that an act reads, and the names of those that it adds. Raises `UnknownColumn`,
     `TypeConflict` and `BadData`."""
     table = state.snapshot.name
@@ -196,7 +196,9 @@ def checked(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list
     return sources, names
 
 
-def computed(state: TableVersion, act: Split | Merge, ids: np.ndarray, job: Job) -> Iterator[list[pa.Array]]:
+def compute_columns(
+    state: TableVersion, act: Split | Merge, ids: np.ndarray, job: Job
+) -> Iterator[list[pa.Array]]:
     """Compute the new columns for the rows of `ids` (ascending), in batches of `ROWS_AT_ONCE` rows."""
     columns = [c for c in state.columns if c.name in act.sources and c.name != ID]
     for start in range(0, len(ids), ROWS_AT_ONCE):

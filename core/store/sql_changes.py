@@ -143,13 +143,13 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
 def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """Give the rows' columns these names, each in the table's type if possible."""
     columns = [
-        _assigned(values, table.schema.field(name).type)
+        _assign(values, table.schema.field(name).type)
         for name, values in zip(names, rows.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=list(names))
 
 
-def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _assign(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert values as an SQL assignment does: a decimal 2.5 becomes a float, 2.0 an integer in a column of
     integers, the float 1.99 a decimal, the text '2024-01-31' a date, null a null of any type. Values that do
     not fit stay as they are: the table widens for them, or refuses them."""

@@ -23,7 +23,7 @@ from lamella.core.errors import (
     shown,
 )
 from lamella.core.jobs import Job
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.store import creation
 from lamella.core.store.backup import Backup, back_up, restore
 from lamella.core.store.catalog.access import Reserve
@@ -81,7 +81,7 @@ class Store:
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         self.path, self._catalog = path, catalog
-        self._layout, self._readers = Layout(path, catalog.refuse_replaced), Readers(path)
+        self._layout, self._readers = Layout(path, catalog.refuse_replaced_catalog), Readers(path)
         self._vacuum = Vacuum(catalog, self._layout, self._readers)
         self._open: dict[int, Table] = {}
         self._relations = StoreRelations(catalog, self, self._table, self._rows_at)
@@ -212,7 +212,7 @@ class Store:
         row has its own whole number in it, from 0 to less than 2**60, and refused otherwise.
         """
         if self.read_only:
-            raise self._read_only()
+            raise self._read_only_error()
         creation.refuse_name(self._catalog, name)
         message = message or f"create {name}"
         return self._table(creation.create(self._catalog, self._layout, name, data, message, job or Job()))
@@ -241,7 +241,7 @@ class Store:
         independent.
         """
         if self.read_only:
-            raise self._read_only()
+            raise self._read_only_error()
         table_id = self._row(old).table_id
         creation.refuse_name(self._catalog, new)
         rows = self._table(table_id).num_rows
@@ -265,7 +265,7 @@ class Store:
         only the nested part is rolled back. Other writers wait meanwhile, so do slow work before the block.
         """
         if self.read_only:
-            raise self._read_only()
+            raise self._read_only_error()
         text_of(message, "the message")
         joins = self._catalog.open_group is not None
         with commit_group(self._catalog, self._layout, message, self._roll_back) as group:
@@ -306,7 +306,7 @@ class Store:
         text: str,
         parameters: Parameters | None = None,
         *,
-        as_of: When | Mapping[str, When] | None = None,
+        as_of: VersionOrTime | Mapping[str, VersionOrTime] | None = None,
         seconds: float | None = None,
         memory: int | None = None,
         files: bool = False,
@@ -335,7 +335,7 @@ class Store:
         if change is None:
             return run_sql(text, sources, request, job)
         if self.read_only:
-            raise self._read_only()
+            raise self._read_only_error()
         if as_of is not None:
             raise BadData(
                 "a change applies to the newest version", fix="Leave as_of= out, or say AT (…) in it"
@@ -348,10 +348,10 @@ class Store:
             )
         )
 
-    def _at(self, name: str, when: When | None) -> RowsById:
+    def _at(self, name: str, when: VersionOrTime | None) -> RowsById:
         return self[name] if when is None else self[name].as_of(when)
 
-    def _rows_at(self, name: str, when: When | None) -> TableVersion:
+    def _rows_at(self, name: str, when: VersionOrTime | None) -> TableVersion:
         return self[name]._state(when)
 
     def _step_group(self, table_id: int, kind: str, transaction_id: int) -> Commit:
@@ -384,7 +384,7 @@ class Store:
                 table._abandon()
                 del self._open[table_id]
 
-    def _read_only(self) -> ReadOnlyStore:
+    def _read_only_error(self) -> ReadOnlyStore:
         return ReadOnlyStore(
             f"{self.path}: the store is open read-only", fix="Open it for writing, or change a copy of it"
         )
@@ -475,7 +475,7 @@ class StoreMaintenance:
                 state, plan = table._state(), table.maintenance.compaction_plan()
                 measured.append(sizes.table_sizes(self._catalog, state, table.history.commits(), plan))
             except LamellaError as error:
-                measured.append(sizes.unmeasured(row.name, error))
+                measured.append(sizes.unreadable_sizes(row.name, error))
         return sizes.store_sizes(self._catalog, tuple(measured), self.vacuum_plan())
 
     def summary(self) -> str:

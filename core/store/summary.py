@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pyarrow.parquet as pq
 
 from lamella.core.phrases import quantity, size_text
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.queries import Catalog
-from lamella.core.store.indexes import described, indexes_of_table
+from lamella.core.store.indexes import describe, indexes_of_table
 from lamella.core.store.table_version import TableVersion
 
 MOST_COLUMNS = 40
@@ -53,10 +53,10 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     yield f"history   {size_text(older)} in {len(ever) - len(now):,} more files"
     rows = sum(h.segment.num_rows for h in state.segment_entries if h.kind == "pending_rows")
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
-    pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
+    pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted_positions), "deleted row")
     yield f"pending   {', '.join(quantity(*each) for each in pending)}"
     for index in indexes_of_table(catalog, state):
-        yield f"index     {described(index, state)}"
+        yield f"index     {describe(index, state)}"
     for column, key in state.metadata:
         if column == 0:
             yield f"metadata  {key.decode(errors='replace')}"
@@ -66,21 +66,23 @@ def _files(catalog: Catalog, state: TableVersion, total: str | None) -> dict[str
     """The sizes in bytes by path."""
     fields, table = ("path", "bytes"), state.row.table_id
     footers = [
-        catalog.every(kind, table, fields) if total else catalog.valid(kind, table, state.version, fields)
+        catalog.all_entries(kind, table, fields)
+        if total
+        else catalog.valid(kind, table, state.version, fields)
         for kind in ("data_files", "change_files")
     ]
     return {path: size for kind in footers for path, size in kind}
 
 
 def _row_groups(state: TableVersion) -> int:
-    return sum(unchanged(segment).metadata.num_row_groups for segment in state.snapshot.files)
+    return sum(unchanged_footer(segment).metadata.num_row_groups for segment in state.snapshot.files)
 
 
 def stored_sizes(state: TableVersion) -> dict[int, StoredSizes]:
     """Measure the columns, by their keys. Reads the footers of the data files."""
     stored: dict[int, StoredSizes] = {}
     for segment in state.snapshot.files:
-        _add(segment, unchanged(segment).metadata, stored)
+        _add(segment, unchanged_footer(segment).metadata, stored)
     return stored
 
 
@@ -88,14 +90,14 @@ def _columns(state: TableVersion) -> Iterator[str]:
     stored = stored_sizes(state)
     visible = state.snapshot.columns[:MOST_COLUMNS]
     rows = [_row(column, stored.get(column.key, StoredSizes())) for column in visible]
-    yield from _aligned([("column", "type", "encoding", "bytes"), *rows])
+    yield from _align([("column", "type", "encoding", "bytes"), *rows])
     if len(state.snapshot.columns) > len(visible):
         yield f"… and {len(state.snapshot.columns) - len(visible):,} more columns"
 
 
 def _add(segment: FileSegment, metadata: pq.FileMetaData, stored: dict[int, StoredSizes]) -> None:
     keys = {name: key for key, name in segment.names.items()}
-    tops = unchanged(segment).schema.names
+    tops = unchanged_footer(segment).schema.names
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for place in range(group.num_columns):
@@ -123,7 +125,7 @@ def _row(column: Column, stored: StoredSizes) -> tuple[str, str, str, str]:
     return _cut(column.name), _cut(str(column.type)), stored.encoding, f"{stored.bytes:,}"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for *texts, number in rows:
         left = "  ".join(text.ljust(width) for text, width in zip(texts, widths, strict=False))

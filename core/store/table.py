@@ -15,10 +15,10 @@ from lamella.core.arrow.from_python import blocks, is_given_by_key, repeatable
 from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
-from lamella.core.filters.condition import Condition, condition_of, ids_listed, rows_chosen
+from lamella.core.filters.condition import Condition, condition_of, id_list, row_selection
 from lamella.core.index.fulltext.snippets import Highlight
 from lamella.core.jobs import Job
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.scan.row_ids import ids_of
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
@@ -28,7 +28,7 @@ from lamella.core.store.changes import (
     upsert_change,
 )
 from lamella.core.store.checks import defaults_by_name
-from lamella.core.store.columns import Columns, Values, noted, of_column, with_metadata
+from lamella.core.store.columns import Columns, Values, of_column, store_metadata, with_metadata
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.edits import cell_tables, edit_change
 from lamella.core.store.history import History, StepTransaction, state_at
@@ -142,9 +142,9 @@ class Table(RowsById):
         Keys and values are text (or bytes); raises `BadData` for others. For the metadata of a column, see
         `table.columns.set_metadata`.
         """
-        return noted(self.name, self._writer, None, values, message)
+        return store_metadata(self.name, self._writer, None, values, message)
 
-    def as_of(self, when: When) -> OldVersion:
+    def as_of(self, when: VersionOrTime) -> OldVersion:
         """Return the table at a version, given by its number, its name, or a time at which it was the newest.
 
         Raises `StoreProblem` for a time before the first version and for a version that has expired.
@@ -162,7 +162,7 @@ class Table(RowsById):
         job: Job | None = None,
         *,
         on: str | Sequence[str] | None = None,
-        as_of: When | None = None,
+        as_of: VersionOrTime | None = None,
     ) -> pa.Table:
         """Return the rows that match `text`, the best first: `_id`, `_score`, and the columns.
 
@@ -250,7 +250,7 @@ class Table(RowsById):
         """
         ignore = ignores_missing(missing, self._reader.last_name)
         if where is not None:
-            return self._update_chosen(data, on, where, message, job or Job(), expected_version, ignore)
+            return self._update_rows(data, on, where, message, job or Job(), expected_version, ignore)
         keys, own, message = self._names(on), job or Job(), message or "update"
         source = repeatable(data)
         coming = RepeatableBlocks(blocks(source))
@@ -273,7 +273,7 @@ class Table(RowsById):
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
-    def _update_chosen(
+    def _update_rows(
         self,
         data: Any,
         on: str | Sequence[str],
@@ -290,7 +290,7 @@ class Table(RowsById):
                 "where= chooses the rows, and each gets these values",
                 "Leave where= out to find rows by their values",
             )
-        chosen, rows = rows_chosen(where, f"{name}: update", self), partial_rows([data])
+        chosen, rows = row_selection(where, f"{name}: update", self), partial_rows([data])
 
         def build(state: TableVersion) -> Change:
             ids = chosen_ids(state, chosen, ignore_missing)
@@ -352,7 +352,7 @@ class Table(RowsById):
         Raises `UnknownName` for an unknown operator, `UnknownColumn` for a column that an operator requires,
         `BadData` or `TypeConflict` for operands that do not fit; nothing changes then.
         """
-        chosen, own = rows_chosen(where, f"{self._reader.last_name}: update_where", self), job or Job()
+        chosen, own = row_selection(where, f"{self._reader.last_name}: update_where", self), job or Job()
 
         def build(state: TableVersion) -> Change:
             edits = assignments(operators, state.columns, state.snapshot.name)
@@ -389,7 +389,7 @@ class Table(RowsById):
         own, name = job or Job(), self._reader.last_name
         parts = cell_tables(cells, rows, name)
         array = isinstance(delete, np.ndarray) and delete.ndim == 1 and delete.dtype == np.int64
-        row_ids = [] if delete is None else delete if array else ids_listed(delete, f"{name}: delete")
+        row_ids = [] if delete is None else delete if array else id_list(delete, f"{name}: delete")
 
         def build(state: TableVersion) -> Change:
             own.check()
@@ -441,7 +441,7 @@ class Table(RowsById):
         the "first" or the "last" of them. Null equals null, and NaN equals NaN. With `where`, a filter or
         ids, only the rows that it selects are compared."""
         own, names = job or Job(), None if on is None else self._names(on)
-        chosen = rows_chosen(where, f"{self._reader.last_name}: drop_duplicates", self)
+        chosen = row_selection(where, f"{self._reader.last_name}: drop_duplicates", self)
 
         def build(state: TableVersion) -> Change:
             gone = duplicate_ids(state, names, keep, own, chosen)
@@ -469,7 +469,7 @@ class Table(RowsById):
                 fix="Give one; read(['_id'], where=…, ids=…) finds the rows of both",
             )
         condition = condition_of(where, f"{self._reader.last_name}: where", self)
-        row_ids = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
+        row_ids = None if ids is None else id_list(ids, f"{self._reader.last_name}: ids")
         ignore = ignores_missing(missing, self._reader.last_name)
 
         def build(state: TableVersion) -> Change:
@@ -481,10 +481,10 @@ class Table(RowsById):
     def _names(self, on: str | Sequence[str]) -> list[str]:
         return names_of(on, f"{self._reader.last_name}: on")
 
-    def _state(self, as_of: When | None = None) -> TableVersion:
+    def _state(self, as_of: VersionOrTime | None = None) -> TableVersion:
         return self._reader.current() if as_of is None else state_at(self._catalog, self._reader, as_of)
 
-    def _rows_at(self, table: str, as_of: When | None) -> TableVersion:
+    def _rows_at(self, table: str, as_of: VersionOrTime | None) -> TableVersion:
         """The rows of this table, or of another one in the store, at a version."""
         return self.store[table]._state(as_of)
 

@@ -26,7 +26,7 @@ from lamella.core.scan.overlay import Overlay, Part
 from lamella.core.scan.row_ids import ID_COLUMN, IdRanges
 from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.store.catalog.queries import Catalog, TableRow
-from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
+from lamella.core.store.catalog.schema import CHECKSUMMED_COLUMNS, column_type, names_by_key, row_ids
 from lamella.core.store.cells import BatchColumns, CellChanges, from_batch, read_cells
 from lamella.core.store.column_rules import TableRules, rules_in
 from lamella.core.store.evolution import KnownPlans
@@ -36,14 +36,14 @@ from lamella.core.store.paths import StorePaths
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """A segment and its catalog entry. `made` is the version up to which the segment contains the changes of
-    its rows; pending cells made later apply on top."""
+    """A segment and its catalog entry. `version` is the version up to which the segment contains the changes
+    of its rows; pending cells made later apply on top."""
 
     kind: str
     entry: int
     first_id: int
     last_id: int
-    made: int
+    version: int
     segment: Segment
 
 
@@ -89,8 +89,8 @@ class TableVersion:
     def locate(self, ids: np.ndarray) -> np.ndarray:
         """The positions of live rows; -1 for ids that are not, or no longer, in the table."""
         positions = self.ranges.locate(self.snapshot, ids)
-        if len(self.snapshot.deleted):
-            positions[among(positions, self.snapshot.deleted)] = -1
+        if len(self.snapshot.deleted_positions):
+            positions[among(positions, self.snapshot.deleted_positions)] = -1
         return positions
 
     def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
@@ -116,8 +116,8 @@ class TableVersion:
     def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> TableVersion:
         """The next version if the only change is the deletion of these rows."""
         positions = self.ranges.locate(self.snapshot, ids)
-        deleted = _inserted(self.snapshot.deleted, np.sort(positions))
-        snapshot = self._snapshot(version, deleted=deleted)
+        deleted = _merge_ids(self.snapshot.deleted_positions, np.sort(positions))
+        snapshot = self._snapshot(version, deleted_positions=deleted)
         return self._next(snapshot, deletions={**self.deletions, entry: ids})
 
     def with_rows(self, version: int, added: SegmentEntry) -> TableVersion | None:
@@ -132,7 +132,7 @@ class TableVersion:
         overlay, changes = self.snapshot.overlay, [(cells, positions)]
         if overlay is None:
             return overlaid(None, self.columns, changes)
-        return overlay.followed_by(overlay.types, _parts(changes))
+        return overlay.with_later_changes(overlay.types, _parts(changes))
 
     def _snapshot(self, version: int, **changed: Any) -> Snapshot:
         return replace(self.snapshot, token=_token(self.row, version), **changed)
@@ -180,7 +180,7 @@ def state_of(
     gone = ranges.locate(bare, union(*deletions.values()))
     changes = tuple(cells.values())
     places = zip(changes, _over(segment_entries, ranges, bare, changes), strict=True)
-    snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
+    snapshot = replace(bare, deleted_positions=gone[gone >= 0], overlay=overlaid(None, columns, places))
     entries = {key: entry for key, (entry, _) in metadata.items()}
     return TableVersion(
         row, version, columns, column_entries, values, entries, segment_entries, cells, deletions, snapshot
@@ -194,11 +194,13 @@ class PendingRows(MemorySegment):
     values: Callable[[], Mapping[int, pa.Array]]
 
     @classmethod
-    def numbered(cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]) -> PendingRows:
-        return cls(count, lambda: _numbered(first_id, count, values()), values)
+    def from_first_id(
+        cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]
+    ) -> PendingRows:
+        return cls(count, lambda: _with_ids(first_id, count, values()), values)
 
 
-def _numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
+def _with_ids(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.Table:
     ids = from_numpy(np.arange(first_id, first_id + count, dtype=np.int64))
     numbered = pa.RecordBatch.from_arrays([ids], [str(ID_COLUMN.key)])
     if values:
@@ -214,7 +216,7 @@ def overlaid(
     if overlay is None:
         return Overlay({c.key: c.type for c in columns}, lying) if lying else None
     types = {c.key: c.type for c in columns}
-    return overlay.followed_by(overlay.types if overlay.types == types else types, lying)
+    return overlay.with_later_changes(overlay.types if overlay.types == types else types, lying)
 
 
 def _parts(changes: Iterable[tuple[CellChanges, np.ndarray]]) -> list[Part]:
@@ -238,10 +240,10 @@ def _over(
         return []
     sizes = [len(cells.ids) for cells in changes]
     positions = ranges.locate(snapshot, np.concatenate([cells.ids for cells in changes]))
-    generations = np.array([h.made for h in entries], np.int64)
-    if len(generations) and int(generations.max()) >= min(cells.made for cells in changes):
+    generations = np.array([h.version for h in entries], np.int64)
+    if len(generations) and int(generations.max()) >= min(cells.version for cells in changes):
         segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
-        positions[generations[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
+        positions[generations[segments] >= np.repeat([cells.version for cells in changes], sizes)] = -1
     return np.split(positions, np.cumsum(sizes[:-1]))
 
 
@@ -255,7 +257,7 @@ def _token(row: TableRow, version: int) -> tuple[object, ...]:
     return (row.folder, version, row.generation, row.draft, row.opening)
 
 
-def _inserted(ids: np.ndarray, more: np.ndarray) -> np.ndarray:
+def _merge_ids(ids: np.ndarray, more: np.ndarray) -> np.ndarray:
     merged: np.ndarray = np.insert(ids, np.searchsorted(ids, more), more)
     return merged
 
@@ -288,7 +290,7 @@ class Reader:
         self._current: TableVersion | None = None
         self._draft: TableVersion | None = None
         self._old: OrderedDict[int, TableVersion] = OrderedDict()
-        self._parsed: dict[tuple[str, int], Any] = {}
+        self._parsed_entries: dict[tuple[str, int], Any] = {}
         self._columns_of: dict[str, BatchColumns] = {}
         call_after_fork(self)
 
@@ -302,7 +304,7 @@ class Reader:
         """The table's name when it was last read, even if the store is closed or the table is gone."""
         return self._name
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist; the catalog
         refuses to be used there."""
         self._lock = threading.RLock()
@@ -312,7 +314,7 @@ class Reader:
         with self._lock:
             state = self._cached_version(row)
             if state is None:
-                state = self._loaded(None)
+                state = self._claim_and_load(None)
                 self._forget_all_but(state)
             elif (state.row.name, state.row.draft) != (row.name, row.draft):
                 state = state.of_row(row)
@@ -347,7 +349,7 @@ class Reader:
             if version == newest.version:
                 return newest
             if version not in self._old:
-                state = self._loaded(version)
+                state = self._claim_and_load(version)
                 if newest.row.draft:
                     return state
                 self._old[version] = state
@@ -368,7 +370,7 @@ class Reader:
         with self._lock:
             self._current = self._draft = None
             self._old.clear()
-            self._parsed.clear()
+            self._parsed_entries.clear()
             self._columns_of.clear()
             self.indexes.let_go()
 
@@ -388,19 +390,19 @@ class Reader:
         else:
             self._current = state
 
-    def _loaded(self, version: int | None) -> TableVersion:
+    def _claim_and_load(self, version: int | None) -> TableVersion:
         """Read a version, None for the newest. It is claimed first, and read again if files were removed in
         between."""
-        self._catalog.refuse_replaced()
+        self._catalog.refuse_replaced_catalog()
         while True:
             row, removals = self._row(), self._catalog.removals()
             number = row.version if version is None else version
             claim = self._readers.claim(Reading(self._table_id, number, removals))
             with self._catalog.unchanging():
                 if (self._row(), self._catalog.removals()) == (row, removals):
-                    return _claimed(self._understood(number, row), claim, self.indexes)
+                    return _with_claim(self._load_readable(number, row), claim, self.indexes)
 
-    def _understood(self, version: int, row: TableRow) -> TableVersion:
+    def _load_readable(self, version: int, row: TableRow) -> TableVersion:
         try:
             return self._load(version, row)
         except UNREADABLE as error:
@@ -415,11 +417,11 @@ class Reader:
         self.indexes.now(index_of(path, *fields) for fields in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
         types = {entry: (key, column_type(path, kind)) for entry, key, _, kind in entries}
-        self._parsed |= {("columns", entry): known for entry, known in types.items()}
+        self._parsed_entries |= {("columns", entry): known for entry, known in types.items()}
         columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
         _refuse_doubles(row.name, columns)
         by_key = {key: entry for entry, key, _, _ in entries}
-        deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
+        deletions = {e: self._read_deletions(e) for (e,) in self._valid("deletions", version, ("entry",))}
         segment_entries, cells = self._segments(row, version), self._all_cells(version)
         return state_of(
             row, version, columns, by_key, self._metadata(version), segment_entries, cells, deletions
@@ -445,7 +447,9 @@ class Reader:
         """Keep only the entries that the newest version uses."""
         used = {("pending_rows", h.entry) for h in state.segment_entries} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
-        self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
+        self._parsed_entries = {
+            key: v for key, v in self._parsed_entries.items() if key in used or key[0] == "columns"
+        }
         self._columns_of.clear()
 
     def _row(self) -> TableRow:
@@ -466,7 +470,7 @@ class Reader:
         columns = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, columns)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
-        self._refuse_doubled(row, [path for _, path, *_ in files])
+        self._refuse_duplicate_files(row, [path for _, path, *_ in files])
         entries = [
             SegmentEntry(
                 "data_files",
@@ -486,7 +490,7 @@ class Reader:
         self._refuse_impossible(row, entries)
         return tuple(entries)
 
-    def _refuse_doubled(self, row: TableRow, paths: Sequence[str]) -> None:
+    def _refuse_duplicate_files(self, row: TableRow, paths: Sequence[str]) -> None:
         """Raise `DamagedStore` for a file that is entered twice, whose rows would appear twice."""
         if len(set(paths)) < len(paths):
             ((path, times),) = Counter(paths).most_common(1)
@@ -518,7 +522,7 @@ class Reader:
         def parse() -> MemorySegment:
             columns, batch = self._pending("pending_rows", entry, ("columns", "batch"))
             known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
-            return PendingRows.numbered(first, rows, lambda: from_batch(known, batch, about))
+            return PendingRows.from_first_id(first, rows, lambda: from_batch(known, batch, about))
 
         return self._parse_once("pending_rows", entry, parse)
 
@@ -531,7 +535,7 @@ class Reader:
 
         return self._parse_once("pending_cells", entry, parse)
 
-    def _deleted(self, entry: int) -> np.ndarray:
+    def _read_deletions(self, entry: int) -> np.ndarray:
         return self._parse_once(
             "deletions",
             entry,
@@ -540,7 +544,7 @@ class Reader:
 
     def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
         """Read a pending entry; raise `StoreProblem` if its checksum differs."""
-        checked = CHECKED[kind]
+        checked = CHECKSUMMED_COLUMNS[kind]
         *values, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
         is_checked = self._checks and checksum
         if is_checked and checksum_of_bytes(*(values[columns.index(name)] for name in checked)) != checksum:
@@ -566,9 +570,9 @@ class Reader:
 
     def _parse_once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
         """Parse an entry once: entries never change."""
-        if (kind, entry) not in self._parsed:
-            self._parsed[kind, entry] = parse()
-        value: T = self._parsed[kind, entry]
+        if (kind, entry) not in self._parsed_entries:
+            self._parsed_entries[kind, entry] = parse()
+        value: T = self._parsed_entries[kind, entry]
         return value
 
 
@@ -589,7 +593,7 @@ def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
         keys.add(column.key)
 
 
-def _claimed(state: TableVersion, claim: Claim | None, indexes: OpenIndexes) -> TableVersion:
+def _with_claim(state: TableVersion, claim: Claim | None, indexes: OpenIndexes) -> TableVersion:
     return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
 
 

@@ -43,36 +43,36 @@ def transform_change(
     for rows in _batches(state, chosen, where, job):
         job.check()
         _add(result, state, rows, len(chosen), function)
-    if not result.changed:
-        result.refuse_columns_left_out(state.snapshot.name)
+    if not result.changed_columns:
+        result.refuse_omitted_columns(state.snapshot.name)
         return Change(message, state.columns)
     plan, values = fit_to_columns(state, result.table(), take_ids)
     cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(result.ids), cells))
+    return Change(message, plan.apply_to(state.columns), cells=CellChanges(np.concatenate(result.ids), cells))
 
 
 class _TransformResult:
-    """The function's results for rows that it changed; `changed` are the columns that changed."""
+    """The function's results for rows that it changed; `changed_columns` are the columns that changed."""
 
     def __init__(self) -> None:
         self.ids: list[np.ndarray] = []
-        self.changed: dict[str, None] = {}
+        self.changed_columns: dict[str, None] = {}
         self._tables: list[pa.Table] = []
-        self._left_out: dict[str, None] = {}
+        self._omitted_columns: dict[str, None] = {}
         self._computes = False
 
     def look(self, rows: pa.Table, values: pa.Table) -> None:
         """Note which columns the function left out, and whether it computed any array itself."""
         known = dict(zip(rows.column_names, rows.columns, strict=True))
-        self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
+        self._omitted_columns |= dict.fromkeys(name for name in known if name not in values.column_names)
         columns = zip(values.column_names, values.columns, strict=True)
-        computed = (name not in known or not _shared(known[name], column) for name, column in columns)
+        computed = (name not in known or not _share_memory(known[name], column) for name, column in columns)
         self._computes |= not values.num_columns or any(computed)
 
-    def refuse_columns_left_out(self, table: str) -> None:
+    def refuse_omitted_columns(self, table: str) -> None:
         """Raise `BadData` if the function only left columns out."""
-        if self._left_out and not self._computes:
-            names = list(self._left_out)
+        if self._omitted_columns and not self._computes:
+            names = list(self._omitted_columns)
             raise BadData(
                 f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
                 "columns that it does not return stay as they are",
@@ -82,17 +82,17 @@ class _TransformResult:
     def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
         rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
         if len(rows):
-            self.changed |= dict.fromkeys(name for name, where in differing.items() if where.any())
+            self.changed_columns |= dict.fromkeys(name for name, where in differing.items() if where.any())
             self.ids.append(ids[rows])
             self._tables.append(values if len(rows) == len(ids) else take(values, rows))
 
     def table(self) -> pa.Table:
         whole = common_schema(table.schema for table in self._tables)
-        schema = pa.schema([field for field in whole if field.name in self.changed])
+        schema = pa.schema([field for field in whole if field.name in self.changed_columns])
         return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
 
 
-def _shared(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+def _share_memory(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
     """Whether two columns share their memory, so that neither was computed."""
     return left.type.equals(right.type) and _addresses(left) == _addresses(right)
 

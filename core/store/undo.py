@@ -18,7 +18,7 @@ FOLLOWS = ("undo", "redo")
 
 
 @dataclass(frozen=True)
-class Restored:
+class Restoration:
     """A version to restore: its number, a description, and the counts of changed rows."""
 
     version: int
@@ -112,15 +112,15 @@ def newest_change(log: CommitLog) -> Commit:
     return log.origin(log.newest)
 
 
-def undo_of(log: CommitLog, undone: Commit) -> Restored:
+def undo_of(log: CommitLog, undone: Commit) -> Restoration:
     """The version that undoing this commit, with all of its transaction, restores."""
     commits = log.group(undone)
     inserted, updated, deleted = _counts(commits)
     if _makes_table(commits[0]):
-        return Restored(NOTHING, undone.message, (deleted, updated, inserted))
+        return Restoration(NOTHING, undone.message, (deleted, updated, inserted))
     before = log.at(commits[0].version - 1)
     assert before is not None, "else it could not be undone"
-    return Restored(log.origin(before).version, undone.message, (deleted, updated, inserted))
+    return Restoration(log.origin(before).version, undone.message, (deleted, updated, inserted))
 
 
 def leads_back_to(version: int, log: CommitLog) -> bool:
@@ -138,9 +138,9 @@ def leads_back_to(version: int, log: CommitLog) -> bool:
     return commit.version == content.version
 
 
-def redo_of(log: CommitLog, redone: Commit) -> Restored:
+def redo_of(log: CommitLog, redone: Commit) -> Restoration:
     """The version that redoing this commit, with all of its transaction, restores."""
-    return Restored(redone.version, redone.message, _counts(log.group(redone)))
+    return Restoration(redone.version, redone.message, _counts(log.group(redone)))
 
 
 def _makes_table(commit: Commit) -> bool:

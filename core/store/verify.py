@@ -24,7 +24,7 @@ from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment
 from lamella.core.store.catalog.queries import Catalog, TableRow, foreign_objects
-from lamella.core.store.catalog.schema import CHECKED, names_by_key
+from lamella.core.store.catalog.schema import CHECKSUMMED_COLUMNS, names_by_key
 from lamella.core.store.cells import CellChanges
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.paths import StorePaths
@@ -128,14 +128,14 @@ class Report:
         return len(self.problems) - self.strays - self.foreign - self.indexes
 
     def __str__(self) -> str:
-        parts = [_counted(self.tables, "table")]
+        parts = [_quantity_or_no(self.tables, "table")]
         if self.tables:
-            parts.append(_counted(self.files, "file"))
+            parts.append(_quantity_or_no(self.files, "file"))
         if self.bytes:
             parts.append(f"{self.bytes:,} bytes {'with' if self.checksums else 'without'} checksums")
         looked = ", ".join(parts)
         counts = [
-            f"{_counted(len(self.problems), 'problem')} in {looked}"
+            f"{_quantity_or_no(len(self.problems), 'problem')} in {looked}"
             if self.problems
             else f"{looked}: all is well"
         ]
@@ -161,14 +161,14 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
 
     Damage is a problem in the report, never an error. Raises `StoreProblem` if the store was moved.
     """
-    catalog.refuse_replaced()
+    catalog.refuse_replaced_catalog()
     layout = Layout(catalog.path.parent)
     verification = Verification(catalog, layout.paths, quick, job)
     not_checked: list[str] = []
     if tables is None:
         verification.problems += [problem for problem in [log_damage(catalog.path)] if problem]
         verification.problems += [f"{catalog.path}: {problem}" for problem in catalog.integrity()]
-        verification.problems += _used_up(catalog)
+        verification.problems += _exhaustion_problems(catalog)
         verification.problems += [
             f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never creates"
             for kind, name in foreign_objects(catalog)
@@ -199,9 +199,9 @@ def _tables(verification: Verification) -> list[TableRow]:
         return []
 
 
-def _used_up(catalog: Catalog) -> list[str]:
+def _exhaustion_problems(catalog: Catalog) -> list[str]:
     try:
-        return [_error_text(damage) for damage in catalog.used_up()]
+        return [_error_text(damage) for damage in catalog.exhausted_tables()]
     except LamellaError as error:
         return [f"{catalog.path}: {_error_text(error)}"]
 
@@ -216,7 +216,7 @@ class Verification:
     job: Job
     problems: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
-    damaged: set[Path] = field(default_factory=set)
+    damaged_paths: set[Path] = field(default_factory=set)
     bytes: int = 0
     strays: int = 0
     foreign: int = 0
@@ -228,13 +228,13 @@ class Verification:
         self._noting(row, partial(self._collect, row, named))
         for count, file in enumerate(named):
             self.job.report(
-                count, len(named), f"{row.name}: {_counted(count, 'file')} of {len(named):,} checked"
+                count, len(named), f"{row.name}: {_quantity_or_no(count, 'file')} of {len(named):,} checked"
             )
             if file.path not in self.files:
                 self.files.add(file.path)
                 if self._noting(row, partial(self._file, file)):
-                    self.damaged.add(self.paths.data / file.path)
-        for kind in () if self.quick else CHECKED:
+                    self.damaged_paths.add(self.paths.data / file.path)
+        for kind in () if self.quick else CHECKSUMMED_COLUMNS:
             self._noting(row, partial(self._pending, row, kind))
         self._noting(row, partial(self._newest, row))
         self._noting(row, partial(self._commits, row))
@@ -268,13 +268,13 @@ class Verification:
         return len(self.problems) > before
 
     def _collect(self, row: TableRow, named: list[NamedFile]) -> Iterator[str]:
-        named += self._named(row)
+        named += self._named_files(row)
         return iter(())
 
-    def _named(self, row: TableRow) -> Iterator[NamedFile]:
+    def _named_files(self, row: TableRow) -> Iterator[NamedFile]:
         columns = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
         for kind in LABELS:
-            files = self.catalog.every(kind, row.table_id, columns)
+            files = self.catalog.all_entries(kind, row.table_id, columns)
             for path, rows, first, last, size, names, checksum in files:
                 by_key = names_by_key(self.catalog.path, kind, names)
                 yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
@@ -295,7 +295,7 @@ class Verification:
             yield from (f"{label} {path} {problem}" for problem in _content(file, path))
 
     def _pending(self, row: TableRow, kind: str) -> Iterator[str]:
-        for entry, checksum, *values in self.catalog.checked(kind, row.table_id):
+        for entry, checksum, *values in self.catalog.checked_entries(kind, row.table_id):
             self.job.check()
             if checksum and checksum_of_bytes(*values) != checksum:
                 yield f"{kind} {entry} does not match what was written: its checksum differs"
@@ -304,7 +304,7 @@ class Verification:
         readers = Readers(self.catalog.path.parent)
         try:
             state = Reader(self.catalog, row.table_id, readers, checks=False).current()
-            yield from problems(state, self.damaged)
+            yield from problems(state, self.damaged_paths)
             for problem in index_problems(state, self.quick):
                 self.indexes += 1
                 yield problem
@@ -350,7 +350,7 @@ def _error_text(error: Exception) -> str:
     return str(error) if isinstance(error, LamellaError) else f"cannot be read: {error}"
 
 
-def _counted(number: int, what: str) -> str:
+def _quantity_or_no(number: int, what: str) -> str:
     return quantity(number, what) if number else f"no {what}s"
 
 

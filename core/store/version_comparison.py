@@ -31,7 +31,9 @@ def compare_versions(before: TableVersion, after: TableVersion, job: Job) -> Com
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     for block in diff.row_blocks(job):
         changed = _count(diff, block, before.snapshot, after.snapshot, tally, places)
-        parts.append((block.added, block.removed, block.after[changed], block.before[changed]))
+        parts.append(
+            (block.added_positions, block.removed_positions, block.after[changed], block.before[changed])
+        )
     added, removed, changed_after, changed_before = (
         np.concatenate([NO_IDS, *arrays]) for arrays in (zip(*parts, strict=True) if parts else [()] * 4)
     )
@@ -51,13 +53,13 @@ def compare_versions(before: TableVersion, after: TableVersion, job: Job) -> Com
 
 def _pairs(before: TableVersion, after: TableVersion, diff: Diff) -> tuple[ColumnPair, ...]:
     """The pairs of columns, with their notes."""
-    ours, theirs = _noted(before.snapshot), _noted(after.snapshot)
+    ours, theirs = _columns_by_key(before.snapshot), _columns_by_key(after.snapshot)
     pairs = [ColumnPair(None if was is None else ours[was.key], theirs[now.key]) for was, now in diff.pairs]
     known = {pair.before.key for pair in pairs if pair.before is not None}
     return (*pairs, *(ColumnPair(ours[c.key], None) for c in before.columns if c.key not in known))
 
 
-def _noted(snapshot: Snapshot) -> dict[int, Column]:
+def _columns_by_key(snapshot: Snapshot) -> dict[int, Column]:
     return {column.key: column for column in snapshot.columns}
 
 

@@ -57,13 +57,13 @@ class StoreViews(Mapping[str, Query]):
         return f"<Views of '{self._store.name}'>"
 
     def __len__(self) -> int:
-        return len(self._catalog.views.all())
+        return len(self._catalog.views.by_name())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._catalog.views.all())
+        return iter(self._catalog.views.by_name())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._catalog.views.all()
+        return name in self._catalog.views.by_name()
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the view, or `default` if there is none."""
@@ -85,7 +85,7 @@ class StoreViews(Mapping[str, Query]):
 
     def definition(self, name: str) -> dict[str, Any]:
         """The query in the form of `Query.to_json`, whether it can be run or not."""
-        texts = self._catalog.views.all()
+        texts = self._catalog.views.by_name()
         if text_of(name, f"{self._place}: the view's name") not in texts:
             raise UnknownView(name, self._place, list(texts))
         try:
@@ -129,7 +129,7 @@ class StoreViews(Mapping[str, Query]):
                 )
         definition = json.dumps(_with_layout(query.query().to_json(), layout))
         with self._catalog.transaction() as transaction:
-            if not replace and name in transaction.views.all():
+            if not replace and name in transaction.views.by_name():
                 raise self._name_conflict(name)
             transaction.views.save(name, definition)
 
@@ -144,7 +144,7 @@ class StoreViews(Mapping[str, Query]):
         _refuse_name(new, self._place)
         with self._catalog.transaction() as transaction:
             self._refuse_unknown(old, transaction)
-            if new != old and new in transaction.views.all():
+            if new != old and new in transaction.views.by_name():
                 raise self._name_conflict(new)
             transaction.views.rename(old, new)
 
@@ -153,7 +153,7 @@ class StoreViews(Mapping[str, Query]):
         return f"store {self._store.name}"
 
     def _refuse_unknown(self, name: str, transaction: Transaction) -> None:
-        known = transaction.views.all()
+        known = transaction.views.by_name()
         if text_of(name, f"{self._place}: the view's name") not in known:
             raise UnknownView(name, self._place, list(known))
 
@@ -165,7 +165,7 @@ class StoreViews(Mapping[str, Query]):
 
 def follow_rename(transaction: Transaction, old: str, new: str) -> None:
     """Apply the rename of a table to the views; views that cannot be read stay as they are."""
-    for name, text in transaction.views.all().items():
+    for name, text in transaction.views.by_name().items():
         with suppress(ValueError, RecursionError, BadQuery):
             definition = json.loads(text)
             pipeline, datasets = from_json(definition), definition.get(DATASETS, {})
@@ -241,9 +241,9 @@ class FileViews:
         self._write(files, {new if name == old else name: definition for name, definition in known.items()})
 
     def _of(self, files: Sequence[Path]) -> dict[str, Any]:
-        return dict(self._all().get(_key(files), {}))
+        return dict(self._read_entries().get(_key(files), {}))
 
-    def _all(self) -> dict[str, dict[str, Any]]:
+    def _read_entries(self) -> dict[str, dict[str, Any]]:
         try:
             saved = json.loads(self._path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
@@ -257,11 +257,11 @@ class FileViews:
         return saved
 
     def _write(self, files: Sequence[Path], views: Mapping[str, Any]) -> None:
-        from lamella.core.transfer.exporting import published
+        from lamella.core.transfer.exporting import draft_of
 
-        groups = {**self._all(), _key(files): dict(views)}
+        groups = {**self._read_entries(), _key(files): dict(views)}
         nonempty = {key: group for key, group in groups.items() if group}
-        with published(self._path) as draft:
+        with draft_of(self._path) as draft:
             draft.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(nonempty, ensure_ascii=False, indent=1), encoding="utf-8")
 

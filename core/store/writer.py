@@ -23,14 +23,14 @@ from lamella.core.phrases import quantity
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
-from lamella.core.store.catalog.schema import VERSIONED
+from lamella.core.store.catalog.schema import VERSIONED_TABLES
 from lamella.core.store.cells import CellChanges
 from lamella.core.store.changes import fit_to_columns
 from lamella.core.store.checks import (
     block_with_defaults,
     defaults_by_name,
-    fill_left_out,
-    refuse_broken,
+    fill_omissions,
+    refuse_violations,
     with_defaults,
 )
 from lamella.core.store.columns import refuse_misfits, refuse_stored_misfits, with_nulls_noted
@@ -40,14 +40,14 @@ from lamella.core.store.commit import (
     Commit,
     Overtaken,
     Retries,
-    Staged,
+    StagedFiles,
+    check_version,
     commit_from_row,
     commit_row,
-    expected,
     still_at,
 )
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
-from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
+from lamella.core.store.evolution import ColumnPlan, narrow_rows, plan_columns, to_columns, wider_columns
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
@@ -60,7 +60,7 @@ from lamella.core.store.rewrite import (
     storage_of,
 )
 from lamella.core.store.table_version import Reader, TableVersion
-from lamella.core.store.undo import Restored
+from lamella.core.store.undo import Restoration
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ TakeIds = Callable[[int], int]
 Columns = tuple[Column, ...]
 
 
-def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[RowBatch]]:
+def collect_if_few(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[RowBatch]]:
     """Return all rows as one table if they are few, else None; and an iterator over all of them.
 
     The first thousands are examined together, so that files do not start with types that are too narrow.
@@ -80,13 +80,13 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
         head.append(block)
     if sum(b.num_rows for b in head) <= FEW_ROWS:
         table = concat_batches(head)
-        block, left_out = as_block(table), _left_out(head, table.schema.names)
+        block, left_out = as_block(table), _omissions(head, table.schema.names)
         return table, iter([replace(block, left_out=left_out) if left_out else block])
     schema = common_schema(block.schema for block in head)
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
 
-def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray] | None:
+def _omissions(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray] | None:
     """For each column, which of the rows leave it out; a block that lacks a column leaves it out in every
     row."""
     if len(head) == 1:
@@ -151,7 +151,7 @@ class TableWriter:
     ) -> Commit:
         """Insert rows: a few go into the catalog, more are written to files as they arrive."""
         started = time.perf_counter()
-        few, rows = few_or_many(blocks)
+        few, rows = collect_if_few(blocks)
         if few is not None:
             refuse_ids(self._reader.last_name, few.schema)
             left_out = next(rows).left_out
@@ -172,7 +172,7 @@ class TableWriter:
                     _refuse_changed_columns(now, state), change, staging, job, started
                 )
 
-            commit = self._retries.retried(attempt, expected_version)
+            commit = self._retries.run(attempt, expected_version)
         self.upkeep.index_new_files(job)
         return commit
 
@@ -180,10 +180,10 @@ class TableWriter:
         self, state: TableVersion, rows: pa.Table, left_out: Mapping[str, np.ndarray] | None, message: str
     ) -> Change:
         if left_out:
-            rows = fill_left_out(rows, left_out, defaults_by_name(state))
+            rows = fill_omissions(rows, left_out, defaults_by_name(state))
         rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fit_to_columns(state, rows, self.take_column_ids)
-        return catalog_change(plan, plan.applied(state.columns), rows, message)
+        return catalog_change(plan, plan.apply_to(state.columns), rows, message)
 
     def commit(
         self,
@@ -207,7 +207,7 @@ class TableWriter:
             return self._stage_and_commit(state, change, None, job, begun)
 
         with self._retries.in_turn():
-            commit = self._retries.retried(attempt, expected_version)
+            commit = self._retries.run(attempt, expected_version)
             self.upkeep.tidy_if_needed(job, commit.version)
         self.upkeep.index_new_files(job)
         return commit
@@ -229,7 +229,7 @@ class TableWriter:
         started = time.perf_counter()
         if fits_in_catalog(blocks):
             return None
-        state = expected(self._reader.current(), expected_version)
+        state = check_version(self._reader.current(), expected_version)
         if state.rules.checks:
             return None
         with self._staging() as staging:
@@ -240,7 +240,7 @@ class TableWriter:
             try:
                 with self._retries.in_turn(), self._withdrawn_on_failure(staging):
                     commit = self._commit(
-                        state, change, Staged(rewritten=replacement.rewrite), staging, started
+                        state, change, StagedFiles(rewritten=replacement.rewrite), staging, started
                     )
             except Overtaken:
                 return None
@@ -248,7 +248,7 @@ class TableWriter:
         self.upkeep.index_new_files(job)
         return commit
 
-    def restore(self, kind: str, target: Callable[[TableVersion], Restored], message: str = "") -> Commit:
+    def restore(self, kind: str, target: Callable[[TableVersion], Restoration], message: str = "") -> Commit:
         """Commit the content of an earlier version again; `target` is called for each attempt."""
         started = time.perf_counter()
 
@@ -259,27 +259,27 @@ class TableWriter:
             self._refuse_missing_files(state)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
-                for versioned in VERSIONED:
+                for versioned in VERSIONED_TABLES:
                     transaction.restore(versioned, self._table_id, restored.version, state.version)
                 row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
-        return self._retries.retried(attempt)
+        return self._retries.run(attempt)
 
     def _stage_and_commit(
         self, state: TableVersion, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
         change = with_nulls_noted(with_defaults(state, change), state.metadata)
-        refuse_broken(state, change)
+        refuse_violations(state, change)
         where = storage_of(state, change)
         if staging is not None:
-            return self._commit_staged(state, change, where, staging, job, started)
+            return self._commit_files(state, change, where, staging, job, started)
         if where is Storage.CATALOG and not has_many_rows(change):
-            return self._commit(state, change, Staged(), None, started)
+            return self._commit(state, change, StagedFiles(), None, started)
         with self._staging() as own:
-            return self._commit_staged(state, change, where, own, job, started)
+            return self._commit_files(state, change, where, own, job, started)
 
-    def _commit_staged(
+    def _commit_files(
         self, state: TableVersion, change: Change, where: Storage, staging: Staging, job: Job, started: float
     ) -> Commit:
         with self._withdrawn_on_failure(staging):
@@ -304,27 +304,32 @@ class TableWriter:
         return replace(change, files=(*change.files, *staged.files), rows=None, unused_ids=staged.unused_ids)
 
     def _commit(
-        self, state: TableVersion, change: Change, staged: Staged, staging: Staging | None, started: float
+        self,
+        state: TableVersion,
+        change: Change,
+        staged: StagedFiles,
+        staging: Staging | None,
+        started: float,
     ) -> Commit:
         """Commit a staged change. Files are made durable before the catalog's lock is taken."""
         self._refuse_missing_files(state)
         version = state.version + 1
-        counts = (change.inserted, change.num_updated, len(change.deleted))
+        counts = (change.inserted, change.num_updated, len(change.deleted_ids))
         paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
         following: TableVersion | None = None
         with self._catalog.transaction() as transaction:
             still_at(transaction, state)
             if staging is not None:
-                transaction.ids_arrived(self._table_id, staging.name, change.unused_ids)
+                transaction.release_ids(self._table_id, staging.name, change.unused_ids)
             catalog_entries = CatalogEntries(transaction, self._table_id, version)
             entries = catalog_entries.columns(state, change)
             catalog_entries.metadata(state, change)
             if staging is not None:
-                catalog_entries.enter_staged(staged, paths)
+                catalog_entries.enter_files(staged, paths)
             if not staged.change_files and not staged.rewritten:
                 following = _enter_small(catalog_entries, state, change, entries)
-            elif staged.change_files and len(change.deleted):
-                catalog_entries.deletions(change.deleted)
+            elif staged.change_files and len(change.deleted_ids):
+                catalog_entries.deletions(change.deleted_ids)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
         self.upkeep.note_change()
@@ -365,7 +370,7 @@ class TableWriter:
         try:
             if self._catalog.ids_under_way(self._table_id):
                 with self._catalog.transaction() as transaction:
-                    transaction.ids_arrived(self._table_id, staging.name, range(0))
+                    transaction.release_ids(self._table_id, staging.name, range(0))
         except LamellaError as error:
             log.warning("%s: ids taken for rows that were not written stay reserved: %s", staging.name, error)
 
@@ -381,12 +386,12 @@ def _enter_small(
         added = catalog_entries.rows(*change.rows, entries)
         following = following.with_rows(version, added) if following else None
     if change.cells is not None and change.num_updated:
-        cells = replace(change.cells, made=version)
+        cells = replace(change.cells, version=version)
         entry = catalog_entries.cells(cells, entries)
         following = following.with_cells(version, entry, cells) if following else None
-    if len(change.deleted):
-        entry = catalog_entries.deletions(change.deleted)
-        following = following.with_deletion(version, entry, change.deleted) if following else None
+    if len(change.deleted_ids):
+        entry = catalog_entries.deletions(change.deleted_ids)
+        following = following.with_deletion(version, entry, change.deleted_ids) if following else None
     simple = change.columns == state.columns and not change.files and change.metadata is None
     return following if simple else None
 
@@ -417,7 +422,7 @@ class Intake:
         self._defaults = defaults or {}
         self._take_column_ids, self._take_ids = take_column_ids, take_ids
         self._file_columns: Columns = ()
-        self._widened: dict[int, Column] = {}
+        self._widened_columns: dict[int, Column] = {}
         self._ids = range(0)
 
     def change(self, blocks: Iterable[RowBatch], staging: Staging, message: str, job: Job) -> Change:
@@ -430,11 +435,11 @@ class Intake:
                 self._add(block, encoder)
                 inserted += block.num_rows
             files = tuple(encoder.finish())
-        refuse_misfits(files, self._widened.values())
+        refuse_misfits(files, self._widened_columns.values())
         return Change(message, self.columns, files=files, inserted=inserted, unused_ids=self._ids)
 
     def _add(self, block: RowBatch, encoder: Encoder) -> None:
-        fitting = self._met(block_with_defaults(block, self._defaults) if self._defaults else block)
+        fitting = self._convert_block(block_with_defaults(block, self._defaults) if self._defaults else block)
         columns, start = self._file_columns, 0
         while start < fitting.num_rows:
             ids = self._next_ids(fitting.num_rows - start)
@@ -442,7 +447,7 @@ class Intake:
             encoder.add((ID_COLUMN, *columns), len(ids), make)
             start += len(ids)
 
-    def _met(self, block: RowBatch) -> RowBatch:
+    def _convert_block(self, block: RowBatch) -> RowBatch:
         """Return the block in the types of existing columns where its values fit; columns widen for the
         rest."""
         known = {c.name: c.type for c in self._file_columns}
@@ -452,10 +457,10 @@ class Intake:
         types = {c.name: c.type for c in self._before}
         if names_inside(block.schema.names, types):
             block = as_block(with_paths_inside(block.table(), types, self._table))
-        block = _narrowed(block, self._before)
+        block = _narrow_block(block, self._before)
         plan = plan_columns(self._table, self.columns, block, self._take_column_ids)
-        self.columns = plan.applied(self.columns)
-        self._widened |= {c.key: c for c in plan.widened}
+        self.columns = plan.apply_to(self.columns)
+        self._widened_columns |= {c.key: c for c in plan.widened_columns}
         keys = {c.key for c in (*self._file_columns, *plan.columns)}
         self._file_columns = tuple(c for c in self.columns if c.key in keys)
         return block
@@ -479,14 +484,14 @@ def refuse_ids(table: str, schema: pa.Schema) -> None:
         )
 
 
-def _narrowed(block: RowBatch, have: Columns) -> RowBatch:
+def _narrow_block(block: RowBatch, have: Columns) -> RowBatch:
     types = {c.name: c.type for c in have}
     if all(types.get(field.name, field.type) == field.type for field in block.schema):
         return block
-    return as_block(narrowed(block.table(), have))
+    return as_block(narrow_rows(block.table(), have))
 
 
 def _with_ids(block: RowBatch, columns: Columns, start: int, ids: range) -> pa.Table:
-    rows = stored_as(block.table().slice(start, len(ids)), columns)
+    rows = to_columns(block.table().slice(start, len(ids)), columns)
     numbers = from_numpy(np.arange(ids.start, ids.stop, dtype=np.int64))
     return rows.add_column(0, pa.field(ID, pa.int64()), numbers)

@@ -17,7 +17,7 @@ from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import (
     TextStyle,
     holds,
-    joined,
+    join_texts,
     naming_column,
     scalar_text,
     texts_of,
@@ -76,7 +76,7 @@ class Dialect:
         return cls(delimiter, quote, values["quoting"], null, newline, values["neutralise_formulas"], style)
 
     def header(self, names: list[str]) -> str:
-        columns = [self._written(from_values([name], pa.string()), True) for name in names]
+        columns = [self._write_texts(from_values([name], pa.string()), True) for name in names]
         return self.delimiter.join(column[0].as_py() for column in columns) + self.newline
 
     def lines(self, batch: pa.RecordBatch) -> pa.Buffer:
@@ -85,18 +85,18 @@ class Dialect:
         columns = []
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             with naming_column(name):
-                columns.append(self._written(texts_of(values, self.style), kind_of(values.type) in TEXTS))
+                columns.append(self._write_texts(texts_of(values, self.style), kind_of(values.type) in TEXTS))
         columns = [without_nulls(texts, self.null) for texts in columns]
-        columns[0] = joined(self.newline, columns[0])
-        return joined(*columns, between=self.delimiter).buffers()[2]
+        columns[0] = join_texts(self.newline, columns[0])
+        return join_texts(*columns, between=self.delimiter).buffers()[2]
 
-    def _written(self, texts: pa.Array, is_text: bool) -> pa.Array:
+    def _write_texts(self, texts: pa.Array, is_text: bool) -> pa.Array:
         if is_text and self.neutralise:
             risky = pc.match_substring_regex(texts, "^[=+\\-@\t\r]")
             if pc.any(risky).as_py():
-                texts = pc.if_else(risky, joined("'", texts), texts)
+                texts = pc.if_else(risky, join_texts("'", texts), texts)
         if self.quoting == "all" or (is_text and self.quoting == "text"):
-            return self._quoted(texts)
+            return self._quote(texts)
         if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED, self.style.decimal_sign}:
             return texts
         if not self._may_need_quotes(texts):
@@ -107,7 +107,7 @@ class Dialect:
         )
         if not pc.any(needs).as_py():
             return texts
-        return pc.if_else(needs, self._quoted(texts), texts)
+        return pc.if_else(needs, self._quote(texts), texts)
 
     def _may_need_quotes(self, texts: pa.Array) -> bool:
         """Whether any text may need quotes, by a look at all bytes at once: most columns have none of the
@@ -135,13 +135,13 @@ class Dialect:
         bytes_ = np.frombuffer(whole, np.uint8)
         return bool((bytes_[begins] == _SPACE).any() or (bytes_[stops] == _SPACE).any())
 
-    def _quoted(self, texts: pa.Array) -> pa.Array:
+    def _quote(self, texts: pa.Array) -> pa.Array:
         if holds(texts, self.quote):
             texts = pc.replace_substring(texts, self.quote, self.quote * 2)
-        return joined(self.quote, texts, self.quote)
+        return join_texts(self.quote, texts, self.quote)
 
 
-def write_delimited(path: Path, rows: Rows, values: Values, job: Job) -> None:
+def write_delimited_text(path: Path, rows: Rows, values: Values, job: Job) -> None:
     dialect = Dialect.of(values)
     encode = _encoder(values["encoding"])
     with Output(path) as output:

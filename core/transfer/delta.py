@@ -91,13 +91,13 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
     if values["mode"] == "append":
         schema = _columns_of(path, pa.schema(table.schema().to_arrow()), schema)
     try:
-        with staged(path) as draft:
+        with staging_folder(path) as draft:
             _write_table(draft, _Passing(rows, names, schema), partition_by, values, job)
             job.check()
             put_on_disk(draft)
             mode, written = MODES[values["mode"]], library.DeltaTable(draft).schema()
             drafts = list(drafts_in(draft))
-            with _reported(path, None, job):
+            with _explain_errors(path, None, job):
                 if isinstance(path, RemotePath):
                     commit_elsewhere(path, drafts, table, mode, written, job)
                     return
@@ -219,7 +219,7 @@ def write_draft(
 
 def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values: Values, job: Job) -> None:
     """Write a complete table at a new path."""
-    with _reported(path, rows, job):
+    with _explain_errors(path, rows, job):
         deltalake().write_deltalake(
             path,
             rows.reader(),
@@ -251,7 +251,7 @@ def configuration_of(schema: pa.Schema) -> dict[str, str] | None:
 
 
 @contextmanager
-def staged(path: Path) -> Iterator[Path]:
+def staging_folder(path: Path) -> Iterator[Path]:
     """Provide a folder for files that are not part of the table yet, whose name readers ignore. For a remote
     table it is a temporary folder."""
     name = f"_staging-{uuid.uuid4().hex[:8]}"
@@ -267,7 +267,7 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _reported(path: Path, rows: _Passing | None, job: Job) -> Iterator[None]:
+def _explain_errors(path: Path, rows: _Passing | None, job: Job) -> Iterator[None]:
     """Turn errors of the library into ones that users can act on."""
     library = deltalake()
     try:

@@ -155,7 +155,7 @@ def commit_elsewhere(
     with put_data_files(root, drafts, job):
         for _ in range(MOST_TRIES):
             log = Log.of(root)
-            version = log.wanted(None)
+            version = log.checked_version(None)
             with log.table(version) as now:
                 if _rules(now) != _rules(table) or (mode == "overwrite" and version != table.version()):
                     raise CommitTaken(root, version)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.datasets.tables import quoted
+from lamella.core.datasets.tables import quote_identifier
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
@@ -55,16 +55,18 @@ def _write(
         )
     connection.execute("BEGIN")
     connection.register("lamella_rows", source.reader)
-    connection.execute(f"CREATE TABLE {quoted(table)} AS SELECT * FROM lamella_rows")
+    connection.execute(f"CREATE TABLE {quote_identifier(table)} AS SELECT * FROM lamella_rows")
     connection.unregister("lamella_rows")
     key = columns_among(source.rows, values["primary_key"], "primary_key")
     indexes = columns_among(source.rows, values["indexes"], "indexes")
     if key:
-        names = ", ".join(quoted(source.names[name]) for name in key)
-        connection.execute(f"ALTER TABLE {quoted(table)} ADD PRIMARY KEY ({names})")
+        names = ", ".join(quote_identifier(source.names[name]) for name in key)
+        connection.execute(f"ALTER TABLE {quote_identifier(table)} ADD PRIMARY KEY ({names})")
     for name in indexes:
-        index = quoted(f"{table} by {source.names[name]}")
-        connection.execute(f"CREATE INDEX {index} ON {quoted(table)} ({quoted(source.names[name])})")
+        index = quote_identifier(f"{table} by {source.names[name]}")
+        connection.execute(
+            f"CREATE INDEX {index} ON {quote_identifier(table)} ({quote_identifier(source.names[name])})"
+        )
     job.check()
     connection.execute("COMMIT")
     connection.execute("CHECKPOINT")

@@ -55,7 +55,7 @@ def write_excel(path: Path, rows: Rows, values: Values, job: Job) -> None:
     names = unique_names(rows.schema.names)
     count = 1 if rows.total is None else max(1, -(-rows.total // ROWS_A_SHEET))
     title = _sheet_name(values["sheet"] or rows.name)
-    titles = [title] if count == 1 else [_numbered(title, number) for number in range(1, count + 1)]
+    titles = [title] if count == 1 else [_numbered_name(title, number) for number in range(1, count + 1)]
     formats = _formats(excel.Format, rows.schema, names)
     cells = _rows_of_cells(rows, names, values["long_text"] == "cut")
     first = next(cells, None)
@@ -80,7 +80,7 @@ def write_excel(path: Path, rows: Rows, values: Values, job: Job) -> None:
         raise FileProblem(
             path, "could not be written", str(error), "Choose another folder or format, or make room"
         ) from error
-    _refuse_more(cells, rows.name)
+    _refuse_more_rows(cells, rows.name)
 
 
 def _sheet(cells: Iterator[dict[str, Any]], first: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
@@ -100,16 +100,16 @@ def _refuse_size(rows: Rows, values: Values) -> None:
     if not len(rows.schema):
         raise BadData(f"{rows.name} has no columns to write", fix="Choose some")
     if rows.total is not None and rows.total > ROWS_A_SHEET and values["too_many_rows"] == "refuse":
-        raise _too_many(rows.name, f"{rows.total:,}")
+        raise _too_many_error(rows.name, f"{rows.total:,}")
 
 
-def _refuse_more(cells: Iterator[dict[str, Any]], name: str) -> None:
+def _refuse_more_rows(cells: Iterator[dict[str, Any]], name: str) -> None:
     """Raise `BadData` if more rows follow than a sheet holds, in case their number was unknown."""
     if next(cells, None) is not None:
-        raise _too_many(name, f"more than {ROWS_A_SHEET:,}")
+        raise _too_many_error(name, f"more than {ROWS_A_SHEET:,}")
 
 
-def _too_many(name: str, count: str) -> BadData:
+def _too_many_error(name: str, count: str) -> BadData:
     return BadData(
         f"{name} has {count} rows",
         f"A sheet of Excel has {MOST_ROWS:,}, one of them for the header",
@@ -125,7 +125,7 @@ def _sheet_name(text: str) -> str:
     return "Sheet1" if not name or name.casefold() == "history" else name
 
 
-def _numbered(name: str, number: int) -> str:
+def _numbered_name(name: str, number: int) -> str:
     suffix = f" {number}"
     return name[: LONGEST_NAME - len(suffix)] + suffix
 
@@ -203,7 +203,7 @@ def _number(value: Decimal) -> float | str:
     return float(value) if len(digits) <= MOST_DIGITS else str(value)
 
 
-def _stored(values: pa.Array) -> np.ndarray:
+def _stored_values(values: pa.Array) -> np.ndarray:
     """The stored values, including the arbitrary ones behind nulls."""
     return to_numpy(
         pa.Array.from_buffers(values.type, len(values), [None, values.buffers()[1]], 0, values.offset)
@@ -212,7 +212,7 @@ def _stored(values: pa.Array) -> np.ndarray:
 
 def _days(values: pa.Array) -> list[Any]:
     days = values.cast(pa.date32()).cast(pa.int32())
-    numbers = _stored(days).astype(np.int64)
+    numbers = _stored_values(days).astype(np.int64)
     return _serials(values, numbers, numbers + DAYS_BEFORE)
 
 
@@ -220,7 +220,7 @@ def _timestamps(values: pa.Array) -> list[Any]:
     """Timestamps as serial numbers, in local time if there is a zone."""
     local = pc.local_timestamp(values) if values.type.tz else values
     per_day = PER_SECOND[values.type.unit] * 86_400
-    counts = _stored(local.cast(pa.int64()))
+    counts = _stored_values(local.cast(pa.int64()))
     days, remainder = np.divmod(counts, per_day)
     return _serials(values, days, days + DAYS_BEFORE + remainder / per_day)
 

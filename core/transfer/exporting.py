@@ -40,13 +40,25 @@ from lamella.core.transfer.formats import (
     format_named,
     format_of_suffix,
 )
-from lamella.core.transfer.uploads import refuse_target, uploaded
+from lamella.core.transfer.uploads import refuse_target, upload_draft
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values, put_on_disk, sync_folder
 from lamella.core.validation import names_of, path_of
 
 __all__ = [
-    "Destination", "Export", "ExportOptions", "Preview", "UnknownFormat", "UnknownOption", "export",
-    "export_query", "export_view", "format_for", "options_of", "preview", "published", "refuse_special",
+    "Destination",
+    "Export",
+    "ExportOptions",
+    "Preview",
+    "UnknownFormat",
+    "UnknownOption",
+    "draft_of",
+    "export",
+    "export_query",
+    "export_view",
+    "format_for",
+    "options_of",
+    "preview",
+    "refuse_special",
 ]  # fmt: skip
 
 ROWS_A_STEP = 100_000
@@ -150,13 +162,13 @@ class Destination:
             before = _sizes(self.path).keys() - {self.path}
             self.format.write(self.path, count.rows, self.values, job)
             sizes = [size for file, size in _sizes(self.path).items() if file not in before]
-            return Export(self.path, count.done, sum(sizes), len(sizes))
+            return Export(self.path, count.count, sum(sizes), len(sizes))
         path = self.path
-        with uploaded(path, job) if isinstance(path, RemotePath) else published(path) as draft:
+        with upload_draft(path, job) if isinstance(path, RemotePath) else draft_of(path) as draft:
             self.format.write(draft, count.rows, self.values, job)
             job.check()
             sizes = [*_sizes(draft).values()]
-        return Export(self.path, count.done, sum(sizes), len(sizes))
+        return Export(self.path, count.count, sum(sizes), len(sizes))
 
 
 def _sizes(path: Path) -> dict[Path, int]:
@@ -202,15 +214,15 @@ class _Count:
     """Counts rows as they pass, and reports progress."""
 
     def __init__(self, rows: Rows, job: Job) -> None:
-        self.done = 0
+        self.count = 0
         self.rows = Rows(rows.schema, self._passing(rows, job), rows.total, rows.name)
 
     def _passing(self, rows: Rows, job: Job) -> Iterator[pa.Table]:
         of = "" if rows.total is None else f" of {rows.total:,}"
         for table in rows.tables:
-            job.report(self.done, rows.total, f"{self.done:,}{of} rows")
+            job.report(self.count, rows.total, f"{self.count:,}{of} rows")
             yield table
-            self.done += len(table)
+            self.count += len(table)
 
 
 def export(
@@ -230,7 +242,7 @@ def export(
     if isinstance(rows, Dataset) and isinstance(rows, Remote):
         rows = rows.query()  # its rows are not here
     if isinstance(rows, Query):
-        return _export_query(_narrowed(rows, options), path, options, work)
+        return _export_query(_narrow_query(rows, options), path, options, work)
     if not isinstance(rows, Dataset):
         raise BadData(f"export was given {shown(rows)}", fix="Give a table, an opened file or a query")
     destination = options.destination(path)
@@ -260,7 +272,7 @@ def export(
     return destination.write(Rows(schema, source_rows, total, rows.name), work)
 
 
-def _narrowed(query: Query, options: ExportOptions) -> Query:
+def _narrow_query(query: Query, options: ExportOptions) -> Query:
     if options.include_ids:
         raise BadData(f"{query.name}: rows of a query have no _id", fix="Leave include_ids out")
     if options.where is not None:
@@ -431,7 +443,7 @@ def _rows(
 
 
 @contextmanager
-def published(target: Path) -> Iterator[Path]:
+def draft_of(target: Path) -> Iterator[Path]:
     """Provide a path beside `target` for a file or folder, which replaces the target at the block's end.
 
     An error leaves the target as it was. Raises `FileProblem` if it cannot be written.

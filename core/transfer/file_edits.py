@@ -18,19 +18,19 @@ from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.validation import items_of
 
-NONE = np.empty(0, np.int64)
+NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class FileEdits:
     """The edits of a file; rows are numbered from 0 in its order.
 
-    `cells` has, for each column, ascending row numbers and the new values; `deleted` has ascending row
+    `cells` has, for each column, ascending row numbers and the new values; `deleted_rows` has ascending row
     numbers; `rows` are appended, with null in columns that they lack.
     """
 
     cells: Mapping[str, tuple[np.ndarray, pa.Array]] = field(default_factory=dict)
-    deleted: np.ndarray = field(default_factory=lambda: NONE)
+    deleted_rows: np.ndarray = field(default_factory=lambda: NO_ROWS)
     rows: pa.Table | None = None
 
     @property
@@ -42,30 +42,30 @@ class FileEdits:
         return 0 if self.rows is None else self.rows.num_rows
 
     @property
-    def touched(self) -> np.ndarray:
+    def touched_rows(self) -> np.ndarray:
         """The rows of the file that are changed or deleted, ascending."""
-        return distinct(np.concatenate([self.deleted, *(rows for rows, _ in self.cells.values())]))
+        return distinct(np.concatenate([self.deleted_rows, *(rows for rows, _ in self.cells.values())]))
 
-    def applied(self, rows: pa.Table, first: int) -> pa.Table:
+    def apply(self, rows: pa.Table, first: int) -> pa.Table:
         """Apply the edits to rows of the file from number `first` on, and drop the deleted ones."""
         stop, columns = first + rows.num_rows, []
         for name in rows.column_names:
-            numbers, new = self.cells.get(name, (NONE, None))
+            numbers, new = self.cells.get(name, (NO_ROWS, None))
             low, high = np.searchsorted(numbers, [first, stop])
             columns.append(rows.column(name))
             if new is not None and high > low:
                 places = numbers[low:high] - first
                 columns[-1] = put(columns[-1], places, new.slice(low, high - low))
         edited = pa.Table.from_arrays(columns, schema=rows.schema)
-        low, high = np.searchsorted(self.deleted, [first, stop])
+        low, high = np.searchsorted(self.deleted_rows, [first, stop])
         if high == low:
             return edited
         stay = np.ones(rows.num_rows, bool)
-        stay[self.deleted[low:high] - first] = False
+        stay[self.deleted_rows[low:high] - first] = False
         return take(edited, np.flatnonzero(stay))
 
 
-def filled(rows: pa.Table, snapshot: Snapshot) -> pa.Table:
+def fill_columns(rows: pa.Table, snapshot: Snapshot) -> pa.Table:
     """Complete the rows to all columns of the file, with null in those that they lack."""
     known = set(rows.column_names)
     columns = [
@@ -83,8 +83,8 @@ def file_edits(
     """Make edits from the arguments of `save_edits`, checked against the rows. If a cell is given twice, the
     last one wins."""
     parts = _of_rows(snapshot, cells) if isinstance(cells, Mapping) else _of_tables(snapshot, cells)
-    merged = {name: _merged(pieces) for name, pieces in parts.items()}
-    deleted = distinct(_numbers(snapshot, NONE if delete is None else delete))
+    merged = {name: _merge(pieces) for name, pieces in parts.items()}
+    deleted = distinct(_numbers(snapshot, NO_ROWS if delete is None else delete))
     for numbers, _ in merged.values():
         _refuse_unknown(snapshot, numbers)
         both = numbers[among(numbers, deleted)]
@@ -109,7 +109,7 @@ def _of_rows(
             numbers.append(row)
             new.append(value)
     return {
-        name: [(_numbers(snapshot, numbers), _typed(snapshot, name, new))]
+        name: [(_numbers(snapshot, numbers), _to_column_type(snapshot, name, new))]
         for name, (numbers, new) in columns.items()
     }
 
@@ -131,7 +131,7 @@ def _of_tables(snapshot: Snapshot, cells: Any) -> dict[str, list[tuple[np.ndarra
     return columns
 
 
-def _merged(parts: Sequence[tuple[np.ndarray, pa.Array]]) -> tuple[np.ndarray, pa.Array]:
+def _merge(parts: Sequence[tuple[np.ndarray, pa.Array]]) -> tuple[np.ndarray, pa.Array]:
     numbers = np.concatenate([rows for rows, _ in parts])
     values = pa.concat_arrays([values for _, values in parts])
     rows, last = np.unique(numbers[::-1], return_index=True)
@@ -147,14 +147,14 @@ def _new_rows(snapshot: Snapshot, rows: Any) -> pa.Table | None:
             what = f"{snapshot.name}: rows cannot be {shown(rows)}"
             raise BadData(what, fix="Give dicts, or an Arrow table")
         names = list(dict.fromkeys(name for row in listed for name in row))
-        columns = [_typed(snapshot, name, [row.get(name) for row in listed]) for name in names]
-        rows = filled(pa.Table.from_arrays(columns, names=names), snapshot) if listed else None
+        columns = [_to_column_type(snapshot, name, [row.get(name) for row in listed]) for name in names]
+        rows = fill_columns(pa.Table.from_arrays(columns, names=names), snapshot) if listed else None
     for column in [] if rows is None else rows.schema:
         _refuse_type(snapshot, column)
     return rows if rows is not None and rows.num_rows else None
 
 
-def _typed(snapshot: Snapshot, name: str, values: Sequence[Any]) -> pa.Array:
+def _to_column_type(snapshot: Snapshot, name: str, values: Sequence[Any]) -> pa.Array:
     kind = snapshot.column(name).type
     try:
         return from_values(values, kind)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lamella.core.errors import TypeConflict, UnknownName
 from lamella.core.transfer.arrow_file import CODECS as ARROW_CODECS
 from lamella.core.transfer.arrow_file import write_arrow
-from lamella.core.transfer.delimited import ENCODINGS, NEWLINES, write_delimited
+from lamella.core.transfer.delimited import ENCODINGS, NEWLINES, write_delimited_text
 from lamella.core.transfer.delta import CODECS as DELTA_CODECS
 from lamella.core.transfer.delta import MODES, adds_version, refuse_table, write_delta
 from lamella.core.transfer.duckdb_file import write_duckdb
@@ -32,9 +32,9 @@ class UnknownFormat(UnknownName):
 @dataclass(frozen=True)
 class Format:
     """An export format. `losses` says for kinds of types (`KINDS`) what does not survive, `always` for every
-    export. `refused` are kinds that it cannot store. `is_text`: its first lines can be shown as they are.
-    `needs_total`: whether the rows have to be counted first. `adds`: whether these options add to an existing
-    file; `refuse_target` raises `FileProblem` for obstacles that only this format knows."""
+    export. `refused_kinds` are kinds that it cannot store. `is_text`: its first lines can be shown as they
+    are. `needs_total`: whether the rows have to be counted first. `adds`: whether these options add to an
+    existing file; `refuse_target` raises `FileProblem` for obstacles that only this format knows."""
 
     id: str
     label: str
@@ -43,7 +43,7 @@ class Format:
     options: tuple[Option, ...]
     always: str = ""
     losses: Mapping[str, str] = field(default_factory=dict)
-    refused: tuple[str, ...] = ()
+    refused_kinds: tuple[str, ...] = ()
     is_text: bool = False
     needs_total: Callable[[Values], bool] = lambda values: False
     adds: Callable[[Values], bool] = lambda values: bool(values.get("add"))
@@ -69,7 +69,7 @@ class Format:
     def refuse(self, schema: pa.Schema) -> None:
         """Raise `TypeConflict` if the format cannot store a column of this type."""
         for column in schema:
-            odd = next((kind for kind in _kinds_within(column.type) if kind in self.refused), None)
+            odd = next((kind for kind in _kinds_within(column.type) if kind in self.refused_kinds), None)
             if odd is not None:
                 raise TypeConflict(
                     f"column '{column.name}' of type {column.type} cannot be exported to {self.label}",
@@ -279,13 +279,13 @@ FORMATS = (
             "time_s": "seconds become milliseconds, with the same values",
             "date64": "dates of 64 bits become dates of 32 bits",
         },
-        refused=("interval", "other"),
+        refused_kinds=("interval", "other"),
     ),
     Format(
         "csv",
         "CSV",
         (".csv",),
-        write_delimited,
+        write_delimited_text,
         _dialect(","),
         _NO_TYPES,
         _AS_TEXT,
@@ -296,7 +296,7 @@ FORMATS = (
         "tsv",
         "TSV",
         (".tsv", ".tab"),
-        write_delimited,
+        write_delimited_text,
         _dialect("\t"),
         _NO_TYPES,
         _AS_TEXT,

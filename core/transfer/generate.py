@@ -17,7 +17,7 @@ from lamella.core.datasets.contents import look_into
 from lamella.core.datasets.parquet import is_parquet
 from lamella.core.errors import FileProblem, UnknownName
 from lamella.core.jobs import Job
-from lamella.core.transfer.exporting import published, refuse_special
+from lamella.core.transfer.exporting import draft_of, refuse_special
 from lamella.core.validation import path_of
 
 SEED = 20
@@ -84,33 +84,35 @@ def _columns(make: np.random.Generator, start: int) -> list[pa.Array]:
     return [
         from_numpy(np.arange(start, start + n, dtype=np.int64) + 1),
         from_numpy(make.integers(1, 2_000_000, n)),
-        _named(_cities(), city),
-        _named(_list(_CHANNELS), make.integers(0, len(_CHANNELS), n, dtype=np.int32), _some(make, 0.01)),
-        _named(_list(_STATUSES), make.integers(0, len(_STATUSES), n, dtype=np.int32)),
-        _named(_products(), make.integers(0, 4_000, n, dtype=np.int32)),
-        _named(_streets(), make.integers(0, 320, n, dtype=np.int32), _some(make, 0.03)),
+        _take_names(_cities(), city),
+        _take_names(
+            _list(_CHANNELS), make.integers(0, len(_CHANNELS), n, dtype=np.int32), _random_mask(make, 0.01)
+        ),
+        _take_names(_list(_STATUSES), make.integers(0, len(_STATUSES), n, dtype=np.int32)),
+        _take_names(_products(), make.integers(0, 4_000, n, dtype=np.int32)),
+        _take_names(_streets(), make.integers(0, 320, n, dtype=np.int32), _random_mask(make, 0.03)),
         from_numpy(quantity, pa.int32()),
         from_numpy(price),
-        from_numpy(discount, None, _some(make, 0.05)),
+        from_numpy(discount, None, _random_mask(make, 0.05)),
         from_numpy(np.round(quantity * price * (1 - discount), 2)),
-        from_numpy(make.gamma(2.0, 1.5, n).astype(np.float32), pa.float32(), _some(make, 0.1)),
+        from_numpy(make.gamma(2.0, 1.5, n).astype(np.float32), pa.float32(), _random_mask(make, 0.1)),
         from_numpy(make.random(n) < 0.08),
-        from_numpy(make.random(n) < 0.3, None, _some(make, 0.02)),
+        from_numpy(make.random(n) < 0.3, None, _random_mask(make, 0.02)),
         from_numpy(day, pa.date32()),
         from_numpy(moment, pa.timestamp("us")),
-        from_numpy(delivered, pa.timestamp("us"), _some(make, 0.15)),
-        from_numpy(make.integers(1, 6, n), None, _some(make, 0.4)),
+        from_numpy(delivered, pa.timestamp("us"), _random_mask(make, 0.15)),
+        from_numpy(make.integers(1, 6, n), None, _random_mask(make, 0.4)),
         from_numpy(np.round(35 + city * 0.05 + make.normal(0, 0.02, n), 5)),
         from_numpy(make.geometric(0.02, n).astype(np.int64)),
     ]
 
 
-def _some(make: np.random.Generator, gaps: float) -> npt.NDArray[np.bool_]:
+def _random_mask(make: np.random.Generator, gaps: float) -> npt.NDArray[np.bool_]:
     """Which rows have a value, if a fraction `gaps` has none."""
     return make.random(GROUP_ROWS) >= gaps
 
 
-def _named(
+def _take_names(
     names: pa.Array, places: npt.NDArray[np.int32], valid: npt.NDArray[np.bool_] | None = None
 ) -> pa.Array:
     return pc.take(names, from_numpy(places, pa.int32(), valid))
@@ -153,7 +155,7 @@ def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path
     schema, group = KINDS[kind]
     target, job = path_of(path, "the file"), job or Job()
     _refuse_target(target)
-    with published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
+    with draft_of(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
         for start in range(0, rows, GROUP_ROWS):
             job.report(start, rows, f"{start:,} of {rows:,} rows generated")
             writer.write_table(group(start, min(GROUP_ROWS, rows - start)))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import joined, json_of, naming_column, scalar_text
+from lamella.core.transfer.text_columns import join_texts, json_of, naming_column, scalar_text
 from lamella.core.transfer.writer import Output, Rows, Values, made_in_order, pieces
 
 
@@ -53,8 +53,8 @@ def _objects(
             begin = (
                 key if nonempty is None else pc.if_else(nonempty, scalar_text(", " + key), scalar_text(key))
             )
-            parts.append(pc.if_else(present, joined(begin, texts), scalar_text("")))
+            parts.append(pc.if_else(present, join_texts(begin, texts), scalar_text("")))
             nonempty = present if nonempty is None else pc.or_(nonempty, present)
-        return joined(*parts, "}" + after).buffers()[2]
+        return join_texts(*parts, "}" + after).buffers()[2]
 
     return make

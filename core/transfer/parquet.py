@@ -134,7 +134,7 @@ class PartitionedFolder:
             self._buffers.setdefault(folder, []).append(take(values, places))
             self._rows[folder] += len(places)
         if len(self._buffers.keys() | self._parts.keys()) > MOST_FOLDERS:
-            raise self._too_many()
+            raise self._too_many_error()
         while self._rows.total() > MOST_HELD_ROWS:
             self._flush(self._rows.most_common(1)[0][0])
 
@@ -180,7 +180,7 @@ class PartitionedFolder:
         self._open.move_to_end(folder)
         return self._open[folder]
 
-    def _too_many(self) -> BadData:
+    def _too_many_error(self) -> BadData:
         return BadData(
             f"partitioning by {', '.join(self._by)} would make more than {MOST_FOLDERS:,} folders",
             fix="Partition by columns with fewer values",

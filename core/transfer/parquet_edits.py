@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.datasets.blocks import in_order
 from lamella.core.datasets.formats import COPY
-from lamella.core.datasets.locate import refuse_changed
+from lamella.core.datasets.locate import refuse_changed_files
 from lamella.core.errors import FileProblem, TypeConflict
 from lamella.core.jobs import Job
 from lamella.core.scan.parquet_file import BODY, REFUSALS, Footer, footer_of
@@ -34,14 +34,14 @@ def rewrite_parquet(
     """Write the file with its edits to another path; return remarks about what could not be kept. Raises
     `FileProblem` if the file cannot hold an edit, or its schema would change."""
     rewrite = Rewrite(path, snapshot, edits, job)
-    rewrite.refuse_changed()
+    rewrite.refuse_changed_file()
     try:
         rewrite.write(draft)
     except REFUSALS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise rewrite.footer.unreadable(error) from error
-    rewrite.refuse_changed()
+    rewrite.refuse_changed_file()
     return rewrite.settings.remarks
 
 
@@ -55,8 +55,8 @@ class Rewrite:
         self._names = {names[column.key]: column.name for column in snapshot.columns}
         self.settings = Settings(self.footer)
 
-    def refuse_changed(self) -> None:
-        refuse_changed(self._stamps)
+    def refuse_changed_file(self) -> None:
+        refuse_changed_files(self._stamps)
 
     def write(self, draft: Path) -> None:
         sorting = self.settings.sorting_columns(self._edits, self._names)
@@ -83,7 +83,7 @@ class Rewrite:
         with closing(groups):
             for number, (start, group) in enumerate(zip(starts[:-1], groups, strict=True)):
                 self._job.report(start, starts[-1], f"{start:,} of {starts[-1]:,} rows written")
-                rows = self._edited(group, start)
+                rows = self._edit(group, start)
                 if number == len(sizes) - 1 and new.num_rows:
                     room = max(0, largest - rows.num_rows)
                     rows, new = pa.concat_tables([rows, new.slice(0, room)]), new.slice(room)
@@ -93,7 +93,7 @@ class Rewrite:
             yield new.slice(at, largest)
         self._job.report(starts[-1], starts[-1], "Making sure that it is on the disk")
 
-    def _edited(self, rows: pa.Table, first: int) -> pa.Table:
+    def _edit(self, rows: pa.Table, first: int) -> pa.Table:
         stop = first + rows.num_rows
         for place, field in enumerate(rows.schema):
             numbers, new = self._edits.cells.get(
@@ -101,10 +101,10 @@ class Rewrite:
             )
             low, high = np.searchsorted(numbers, [first, stop])
             if new is not None and high > low:
-                values = self._stored(new.slice(low, high - low), field)
-                column = _replaced(rows.column(place), numbers[low:high] - first, values)
+                values = self._to_stored(new.slice(low, high - low), field)
+                column = _replace_values(rows.column(place), numbers[low:high] - first, values)
                 rows = rows.set_column(place, field, column)
-        deleted = self._edits.deleted
+        deleted = self._edits.deleted_rows
         low, high = np.searchsorted(deleted, [first, stop])
         if high == low:
             return rows
@@ -121,10 +121,10 @@ class Rewrite:
             name = self._names.get(field.name, "")
             is_present = name in rows.column_names
             values = in_one(rows.column(name)) if is_present else pa.nulls(rows.num_rows, field.type)
-            columns.append(self._stored(values, field))
+            columns.append(self._to_stored(values, field))
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _stored(self, values: pa.Array, field: pa.Field) -> pa.Array:
+    def _to_stored(self, values: pa.Array, field: pa.Field) -> pa.Array:
         """Convert values to the type in the file, which may differ from the one shown."""
         if values.null_count and not field.nullable:
             raise FileProblem(
@@ -162,7 +162,7 @@ class Rewrite:
         )
 
 
-def _replaced(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
+def _replace_values(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(values.type):
         return put(values, places, new)
     plain = values.cast(values.type.value_type)

@@ -16,14 +16,14 @@ import pyarrow as pa
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import COPY, edit_problem
-from lamella.core.datasets.locate import refuse_changed
+from lamella.core.datasets.locate import refuse_changed_files
 from lamella.core.datasets.text.dataset import TextFile
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.read import tables
-from lamella.core.transfer.exporting import Destination, Export, published
-from lamella.core.transfer.file_edits import FileEdits, differing, file_edits, filled
+from lamella.core.transfer.exporting import Destination, Export, draft_of
+from lamella.core.transfer.file_edits import FileEdits, differing, file_edits, fill_columns
 from lamella.core.transfer.parquet_edits import rewrite_parquet
 from lamella.core.transfer.text_edits import rewrite_text
 from lamella.core.transfer.writer import Rows
@@ -71,19 +71,19 @@ def save_edits(
     _refuse_read_only(dataset)
     edits = differing(snapshot, file_edits(snapshot, cells, rows, delete))
     path = _path_of(dataset)
-    if not (edits.num_cells or edits.num_new or len(edits.deleted)):
+    if not (edits.num_cells or edits.num_new or len(edits.deleted_rows)):
         return SavedEdits(path, 0, 0, 0)
     links = _other_links(path)
     with _replacement(path) as draft:
         if isinstance(dataset, CachedDataset):
             assert isinstance(dataset.file, TextFile)
-            refuse_changed(dataset.file.stamps)
+            refuse_changed_files(dataset.file.stamps)
             remarks = rewrite_text(dataset.file, snapshot, edits, draft, own)
-            refuse_changed(dataset.file.stamps)
+            refuse_changed_files(dataset.file.stamps)
         else:
             remarks = rewrite_parquet(path, snapshot, edits, draft, own)
         own.check()
-    return SavedEdits(path, edits.num_cells, edits.num_new, len(edits.deleted), (*remarks, *links))
+    return SavedEdits(path, edits.num_cells, edits.num_new, len(edits.deleted_rows), (*remarks, *links))
 
 
 def _refuse_read_only(dataset: Dataset) -> None:
@@ -105,7 +105,7 @@ def _replacement(path: Path) -> Iterator[Path]:
     """Provide a path for the new file. It replaces the old one, or the target of a symbolic link, and keeps
     its owner, permissions and extended attributes."""
     real = Path(os.path.realpath(path))
-    with published(real) as draft:
+    with draft_of(real) as draft:
         yield draft
         _keep_rights(real, draft)
 
@@ -135,13 +135,13 @@ def export_edited(
     destination = Destination.of(path_of(path, "the copy"), kind, options, overwrite)
     snapshot = whole_snapshot(dataset, own)
 
-    def edited() -> Iterator[pa.Table]:
+    def edited_tables() -> Iterator[pa.Table]:
         first = 0
         for table in tables(snapshot, snapshot.columns, own):
-            yield edits.applied(table, first)
+            yield edits.apply(table, first)
             first += table.num_rows
         if edits.rows is not None:
-            yield filled(edits.rows, snapshot)
+            yield fill_columns(edits.rows, snapshot)
 
-    total = snapshot.num_rows - len(edits.deleted) + edits.num_new
-    return destination.write(Rows(snapshot.schema, edited(), total, dataset.name), own)
+    total = snapshot.num_rows - len(edits.deleted_rows) + edits.num_new
+    return destination.write(Rows(snapshot.schema, edited_tables(), total, dataset.name), own)

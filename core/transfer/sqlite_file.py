@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.datasets.tables import quoted
+from lamella.core.datasets.tables import quote_identifier
 from lamella.core.errors import BadData, Cancelled, FileProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import floats_of, naming_column, texts_of
@@ -52,16 +52,18 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
     with _as_lamella_error(path, job), _connection(path, is_new) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            _refuse_taken(connection, path, table)
+            _refuse_taken_name(connection, path, table)
             names = dict(zip(rows.schema.names, unique_names(rows.schema.names), strict=True))
             key = [names[name] for name in columns_among(rows, values["primary_key"], "primary_key")]
             indexed = [names[name] for name in columns_among(rows, values["indexes"], "indexes")]
             connection.execute(_definition(table, list(names.values()), rows.schema, key))
             _insert(connection, table, rows)
             for name in indexed:
-                index = quoted(f"{table} by {name}")
+                index = quote_identifier(f"{table} by {name}")
                 with job.interrupted_by(connection.interrupt):
-                    connection.execute(f"CREATE INDEX {index} ON {quoted(table)} ({quoted(name)})")
+                    connection.execute(
+                        f"CREATE INDEX {index} ON {quote_identifier(table)} ({quote_identifier(name)})"
+                    )
             job.check()
             connection.execute("COMMIT")
         except BaseException:
@@ -98,7 +100,7 @@ def _as_lamella_error(path: Path, job: Job) -> Iterator[None]:
         raise FileProblem(path, "could not be written", str(error), fix) from error
 
 
-def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> None:
+def _refuse_taken_name(connection: sqlite3.Connection, path: Path, table: str) -> None:
     exists = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
     if table.casefold().startswith("sqlite_") or not table.strip() or "\0" in table:
         raise BadData(
@@ -114,10 +116,12 @@ def _definition(table: str, names: list[str], schema: pa.Schema, key: list[str])
     for name in (*names, table):
         if "\0" in name:
             raise BadData(f"SQLite cannot use the name '{visible(name)}'", "It has a NUL", "Rename it")
-    columns = [f"{quoted(n)} {_declared_type(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)]
+    columns = [
+        f"{quote_identifier(n)} {_declared_type(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)
+    ]
     if key:
-        columns.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
-    return f"CREATE TABLE {quoted(table)} ({', '.join(columns)})"
+        columns.append(f"PRIMARY KEY ({', '.join(map(quote_identifier, key))})")
+    return f"CREATE TABLE {quote_identifier(table)} ({', '.join(columns)})"
 
 
 def _declared_type(kind: pa.DataType) -> str:
@@ -133,7 +137,7 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
     width = len(rows.schema)
     at_once = max(1, min(ROWS_A_STATEMENT, MOST_PARAMETERS // width))
     placeholders = f"({', '.join('?' * width)})"
-    begin = f"INSERT INTO {quoted(table)} VALUES "
+    begin = f"INSERT INTO {quote_identifier(table)} VALUES "
     for batch in pieces(rows.tables):
         cells: list[Any] = [None] * (width * batch.num_rows)
         for place, column in enumerate(batch.columns):

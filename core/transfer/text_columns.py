@@ -53,7 +53,7 @@ def scalar_text(text: str) -> pa.Scalar:
     return from_values([text], pa.string())[0]
 
 
-def joined(*parts: pa.Array | str, between: str = "") -> pa.Array:
+def join_texts(*parts: pa.Array | str, between: str = "") -> pa.Array:
     """Concatenate the texts of each row; null if one of them is."""
     columns = (scalar_text(part) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*columns, scalar_text(between))
@@ -73,7 +73,7 @@ def holds(texts: pa.Array, sign: str) -> bool:
     return sign.encode() in data.slice(first, last - first).to_pybytes()
 
 
-def true_where(mask: pa.Array) -> pa.Array:
+def fill_false(mask: pa.Array) -> pa.Array:
     """The mask with false in place of null."""
     return pc.fill_null(mask, from_values([False], pa.bool_())[0]) if mask.null_count else mask
 
@@ -121,11 +121,11 @@ def json_of(values: pa.Array) -> pa.Array:
     if kind == "float":
         special = pc.is_in(texts, from_values(sorted(NOT_FINITE), pa.string()))
         if pc.any(special).as_py():
-            texts = pc.if_else(special, joined('"', texts, '"'), texts)
+            texts = pc.if_else(special, join_texts('"', texts, '"'), texts)
     elif kind == "category" or kind not in ("boolean", "integer", "int64", "uint64", "null"):
         plain = values.type.value_type if is_.is_dictionary(values.type) else values.type
         if kind_of(plain) not in ("boolean", "integer", "int64", "uint64", "float"):
-            texts = _quoted(texts)
+            texts = _quote(texts)
     return without_nulls(texts, "null")
 
 
@@ -187,12 +187,12 @@ def clock_text(count: int, per_second: int) -> str:
     return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quote(texts: pa.Array) -> pa.Array:
     needs = pc.match_substring_regex(texts, _ESCAPED)
     if pc.any(needs).as_py():
         escaped = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts.filter(needs).to_pylist()]
-        texts = pc.replace_with_mask(texts, true_where(needs), from_values(escaped, pa.string()))
-    return joined('"', texts, '"')
+        texts = pc.replace_with_mask(texts, fill_false(needs), from_values(escaped, pa.string()))
+    return join_texts('"', texts, '"')
 
 
 def _texts(values: pa.Array, style: TextStyle) -> pa.Array:
@@ -215,11 +215,11 @@ def _floats(values: pa.Array, style: TextStyle) -> pa.Array:
     """Floats as text. Whole numbers get a point, so that they are read as floats again."""
     texts = values.cast(pa.string())
     numbers = values.cast(pa.float32()) if is_.is_float16(values.type) else values
-    is_whole = true_where(pc.equal(pc.trunc(numbers), numbers))
+    is_whole = fill_false(pc.equal(pc.trunc(numbers), numbers))
     if is_whole.true_count:
         few = texts.filter(is_whole)
         has_exponent = pc.match_substring_regex(few, "[a-z]")  # or is infinite
-        longer = pc.if_else(has_exponent, few, joined(few, ".0"))
+        longer = pc.if_else(has_exponent, few, join_texts(few, ".0"))
         texts = pc.replace_with_mask(texts, is_whole, longer)
     return _with_sign(texts, style)
 
@@ -261,7 +261,7 @@ def _categories(values: pa.Array, style: TextStyle) -> pa.Array:
     return pc.take(texts_of(values.dictionary, style), values.indices)
 
 
-def _one_by_one(write: Callable[[Any], str]) -> Callable[[pa.Array, TextStyle], pa.Array]:
+def _for_each_value(write: Callable[[Any], str]) -> Callable[[pa.Array, TextStyle], pa.Array]:
     def make(values: pa.Array, style: TextStyle) -> pa.Array:
         items = python_values(values)
         return from_values([None if item is None else write(item) for item in items], pa.string())
@@ -269,7 +269,7 @@ def _one_by_one(write: Callable[[Any], str]) -> Callable[[pa.Array, TextStyle], 
     return make
 
 
-_nested = _one_by_one(_nested_text)
+_nested_texts = _for_each_value(_nested_text)
 _MAKERS: dict[str, Callable[[pa.Array, TextStyle], pa.Array]] = {
     "null": _cast,
     "boolean": _cast,
@@ -280,14 +280,14 @@ _MAKERS: dict[str, Callable[[pa.Array, TextStyle], pa.Array]] = {
     "decimal": _decimals,
     "text": _texts,
     "category": _categories,
-    "binary": _one_by_one(lambda value: str(value.hex())),
+    "binary": _for_each_value(lambda value: str(value.hex())),
     "date": _dates,
     "time": _cast,
     "timestamp": _timestamps,
     "zoned": _timestamps,
     "duration": _durations,
-    "interval": _one_by_one(interval_text),
-    "list": _nested,
-    "struct": _nested,
-    "map": _nested,
+    "interval": _for_each_value(interval_text),
+    "list": _nested_texts,
+    "struct": _nested_texts,
+    "map": _nested_texts,
 }

@@ -16,20 +16,20 @@ from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among
 from lamella.core.datasets.blocks import read_block
-from lamella.core.datasets.cached_dataset import read_first
+from lamella.core.datasets.cached_dataset import read_first_block
 from lamella.core.datasets.formats import recognise
 from lamella.core.datasets.text.blocks import TextBlock, after_lines
 from lamella.core.datasets.text.dataset import FIRST_BYTES, TextFile, delimited_file, json_lines_file
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.json_lines import JsonLines
-from lamella.core.datasets.text.regional import YEAR_FIRST, Spelled
+from lamella.core.datasets.text.regional import YEAR_FIRST, SpelledType
 from lamella.core.datasets.text.source import ASCII, UTF8, TextSource, characters, open_bytes
 from lamella.core.datasets.text.types import is_undecided, solid
 from lamella.core.errors import FileProblem, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
-from lamella.core.transfer.file_edits import FileEdits, filled
+from lamella.core.transfer.file_edits import FileEdits, fill_columns
 from lamella.core.transfer.text_lines import (
     Cell,
     DelimitedLines,
@@ -62,8 +62,8 @@ class Rewrite:
         self._file, self._source, self._ends = file, file.source, file.text.ends
         self._snapshot, self._edits, self._job = snapshot, edits, job
         self._schema = _reading_schema(file, snapshot, job)
-        self._touched, self._at = edits.touched, 0
-        self._deleted = set(edits.deleted.tolist())
+        self._touched_rows, self._at = edits.touched_rows, 0
+        self._deleted_rows = set(edits.deleted_rows.tolist())
         self._encoding = _target_encoding(self._source, edits)
         self._is_plain = is_ascii_based(self._encoding)
         self._lines = self._make_lines()
@@ -118,11 +118,11 @@ class Rewrite:
                 in_head, start = False, start if met == skip else len(tail)
                 out.copy(tail[:start])
                 tail = tail[start:]
-            if self._at < len(self._touched):
+            if self._at < len(self._touched_rows):
                 cut = len(tail) if last else self._ends.last(tail)
                 first += self._write_rows(tail[:cut], first, out)
                 tail = tail[cut:]
-            if self._at == len(self._touched):
+            if self._at == len(self._touched_rows):
                 out.copy(tail)
                 tail = b""
                 if not last and (end := out.copy_to_end(self._source.size)) is not None:
@@ -151,12 +151,12 @@ class Rewrite:
     def _write_rows(self, data: bytes, first: int, out: TextOutput) -> int:
         """Write whole rows, the first of which has number `first`; return how many there are."""
         count = self._lines.count(data)
-        if count is not None and int(self._touched[self._at]) >= first + count:
+        if count is not None and int(self._touched_rows[self._at]) >= first + count:
             out.copy(data)
             return count
         starts, stops = self._lines.spans(data)
-        stop = self._at + int(np.searchsorted(self._touched[self._at :], first + len(starts)))
-        numbers = self._touched[self._at : stop]
+        stop = self._at + int(np.searchsorted(self._touched_rows[self._at :], first + len(starts)))
+        numbers = self._touched_rows[self._at : stop]
         if not len(numbers):
             out.copy(data)
             return len(starts)
@@ -168,8 +168,8 @@ class Rewrite:
             parts.append(view[place:start])
             body, line_end = without_line_end(data[start:end])
             old.append(body)
-            if number not in self._deleted:
-                written = self._edited(body, number)
+            if number not in self._deleted_rows:
+                written = self._edit(body, number)
                 new.append(written)
                 parts.append(written + (line_end or (b"" if written else self._line_end)))
             place = end
@@ -178,9 +178,9 @@ class Rewrite:
         out.replace(len(data), b"".join(parts))
         return len(starts)
 
-    def _edited(self, body: bytes, number: int) -> bytes:
+    def _edit(self, body: bytes, number: int) -> bytes:
         try:
-            return self._lines.edited(body, self._cells[number])
+            return self._lines.edit(body, self._cells[number])
         except Unwritable as problem:
             raise self._cannot(problem, f"row {number + 1:,}") from problem
 
@@ -219,11 +219,11 @@ class Rewrite:
             if becomes is not None and len(places):
                 new_values = take(becomes, np.searchsorted(rows, numbers[places]))
                 columns[-1] = put(columns[-1], places, new_values)
-        stay = [place for place, number in enumerate(numbers.tolist()) if number not in self._deleted]
+        stay = [place for place, number in enumerate(numbers.tolist()) if number not in self._deleted_rows]
         expected = take(pa.Table.from_arrays(columns, schema=shown_rows.schema), np.array(stay, np.int64))
-        self._verify_written(expected, new, [int(numbers[place]) for place in stay])
+        self._verify_rows(expected, new, [int(numbers[place]) for place in stay])
 
-    def _verify_written(self, expected: pa.Table, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
+    def _verify_rows(self, expected: pa.Table, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
         if not lines:
             return
         met = self._differing(expected, self._read(lines))
@@ -258,11 +258,11 @@ class Rewrite:
         rows = self._edits.rows
         out.flush()
         if rows is not None:
-            lines = self._new_lines(filled(rows, self._snapshot))
-            if not out.line_end.endswith((b"\n", b"\r")) and out.any:
+            lines = self._new_lines(fill_columns(rows, self._snapshot))
+            if not out.line_end.endswith((b"\n", b"\r")) and out.has_output:
                 out.write(self._line_end)
             out.write(self._line_end.join(lines) + (self._line_end if has_end or not lines[-1] else b""))
-        elif not has_end and len(self._deleted):
+        elif not has_end and len(self._deleted_rows):
             out.take_back_line_end()
         out.close()
         if out.is_other:
@@ -278,14 +278,14 @@ class Rewrite:
             lines = self._lines.new(rows)
         except Unwritable as problem:
             raise self._cannot(problem, "a new row") from problem
-        self._verify_written(rows, lines, [])
+        self._verify_rows(rows, lines, [])
         return lines
 
     def _refuse_missing(self, rows: int) -> None:
-        if self._at < len(self._touched):
+        if self._at < len(self._touched_rows):
             raise FileProblem(
                 self._source.path,
-                f"has {rows:,} rows, and row {self._touched[self._at] + 1:,} was edited",
+                f"has {rows:,} rows, and row {self._touched_rows[self._at] + 1:,} was edited",
                 "It reads differently than when it was opened",
                 "Reload it",
             )
@@ -329,7 +329,7 @@ def is_ascii_based(encoding: str) -> bool:
 
 
 def _refuse_without_rows(file: TextFile, snapshot: Snapshot, edits: FileEdits) -> None:
-    left = snapshot.num_rows - len(edits.deleted) + edits.num_new
+    left = snapshot.num_rows - len(edits.deleted_rows) + edits.num_new
     if not left and not file.text.skip_lines:
         raise FileProblem(
             file.path, "would hold no rows", "Nothing would be left of its columns either", "Keep a row"
@@ -341,7 +341,7 @@ def _reading_schema(file: TextFile, snapshot: Snapshot, job: Job) -> pa.Schema:
     if not isinstance(file.text, DelimitedText):
         return pa.schema([pa.field(c.name, c.type) for c in snapshot.columns])
     block, schema, _ = file.begin()
-    schema = read_first(file, block, schema).schema
+    schema = read_first_block(file, block, schema).schema
     if any(_may_be_spelled(schema, column) for column in snapshot.columns):
         with closing(file.blocks(job)) as blocks:
             for each in blocks:
@@ -350,7 +350,7 @@ def _reading_schema(file: TextFile, snapshot: Snapshot, job: Job) -> pa.Schema:
                     schema = file.join(schema, reading.schema)
                 if not any(_may_be_spelled(schema, column) for column in snapshot.columns):
                     break
-    kinds = {field.name: field.type for field in schema if isinstance(field.type, Spelled)}
+    kinds = {field.name: field.type for field in schema if isinstance(field.type, SpelledType)}
     own = {c.name: kinds.get(c.name, c.type) for c in snapshot.columns}
     columns = [(c, own[c.name]) for c in snapshot.columns]
     return pa.schema([pa.field(c.name, kind if solid(kind) == c.type else c.type) for c, kind in columns])
@@ -380,16 +380,16 @@ def _refuse_other_spelling(file: TextFile, draft: TextFile) -> None:
 
 
 def _is_spelled_alike(before: pa.DataType, after: pa.DataType) -> bool:
-    if isinstance(before, Spelled) and isinstance(after, Spelled):
+    if isinstance(before, SpelledType) and isinstance(after, SpelledType):
         old, new = before.spelling, after.spelling
         thousands = {old.thousands, new.thousands} - {""}
         orders = {old.order, new.order} - {YEAR_FIRST}
         same_kind = before.is_number == after.is_number
         return same_kind and old.decimal == new.decimal and len(thousands) < 2 and len(orders) < 2
-    if isinstance(before, Spelled):
+    if isinstance(before, SpelledType):
         plain = pa.types.is_integer(after) if before.is_number else after == before.storage_type
         return plain or pa.types.is_null(after) or is_undecided(after)
-    return not (isinstance(after, Spelled) and pa.types.is_floating(before))
+    return not (isinstance(after, SpelledType) and pa.types.is_floating(before))
 
 
 def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:

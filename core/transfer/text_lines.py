@@ -25,7 +25,7 @@ from lamella.core.datasets.text.regional import (
     POINT,
     SEPARATORS,
     YEAR_FIRST,
-    Spelled,
+    SpelledType,
     Spelling,
 )
 from lamella.core.datasets.text.types import NULL_MARKERS, solid
@@ -56,7 +56,7 @@ class Lines(Protocol):
     def texts(self, place: int, values: pa.Array) -> list[str | None]:
         """The values of a column as text in the file's style."""
 
-    def edited(self, body: bytes, cells: Sequence[Cell]) -> bytes:
+    def edit(self, body: bytes, cells: Sequence[Cell]) -> bytes:
         """Return a row, without its line end, with some cells replaced. Raises `Unwritable`."""
 
     def new(self, rows: pa.Table) -> list[bytes]:
@@ -100,7 +100,7 @@ class DelimitedLines:
     def texts(self, place: int, values: pa.Array) -> list[str | None]:
         return self._styles[place].texts(values)
 
-    def edited(self, body: bytes, cells: Sequence[Cell]) -> bytes:
+    def edit(self, body: bytes, cells: Sequence[Cell]) -> bytes:
         fields = self._fields(body)
         for place, text in sorted(cells):
             fields += [b""] * (place + 1 - len(fields))
@@ -157,7 +157,7 @@ class ValueStyle:
     """How the values of a column are written, judged by a sample. `kind` may be a spelled type."""
 
     def __init__(self, kind: pa.DataType, sample: Sequence[str], has_empty: bool = True) -> None:
-        self._spelled = kind if isinstance(kind, Spelled) else None
+        self._spelled_type = kind if isinstance(kind, SpelledType) else None
         self._kind, self._sample = solid(kind), [text.strip() for text in sample]
         self.null = b"" if has_empty else self._marker()
 
@@ -171,10 +171,12 @@ class ValueStyle:
     def texts(self, values: pa.Array) -> list[str | None]:
         if is_.is_string(values.type):
             return list(values.to_pylist())
-        if self._spelled is not None and self._spelled.spelling.zone:
+        if self._spelled_type is not None and self._spelled_type.spelling.zone:
             values = pc.local_timestamp(values)
         written = texts_of(values).to_pylist()
-        change = self._change() if self._spelled is None else spelling_of(self._spelled, self._sample)
+        change = (
+            self._change() if self._spelled_type is None else spelling_of(self._spelled_type, self._sample)
+        )
         return [None if text is None else change(text) for text in written]
 
     def _change(self) -> Callable[[str], str]:
@@ -232,7 +234,7 @@ def _without_point(text: str) -> str:
     return text.removesuffix(".0")
 
 
-def spelling_of(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
+def spelling_of(kind: SpelledType, sample: Sequence[str]) -> Callable[[str], str]:
     """Return a function that writes numbers, dates and booleans from their plain form in a regional
     notation."""
     if is_.is_boolean(kind.storage_type):
@@ -281,7 +283,7 @@ _TIME = re.compile(r"(.*?)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?(?:([.,])([0-9]{1,9})
 _SHORT_YEARS = range(1969, 2069)
 
 
-def _spelled_moments(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
+def _spelled_moments(kind: SpelledType, sample: Sequence[str]) -> Callable[[str], str]:
     named = kind.spelling.order == MONTH_NAMES
     days = [match for text in sample if (match := day_of(text) if named else _DAY.match(text))]
     rests = [(day["rest"] or "") if named else day.string[day.end() :] for day in days]
@@ -391,7 +393,7 @@ class JsonObjects:
             return [None if text is None else json.dumps(text, ensure_ascii=False) for text in texts]
         return texts
 
-    def edited(self, body: bytes, cells: Sequence[Cell]) -> bytes:
+    def edit(self, body: bytes, cells: Sequence[Cell]) -> bytes:
         members, end = _members(body, self._encoding)
         places = {name: place for place, (name, _, _) in enumerate(members)}
         parts, position = list[bytes](), 0

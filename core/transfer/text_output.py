@@ -60,7 +60,7 @@ class TextOutput:
     """
 
     def __init__(self, output: _Stream, encoding: str) -> None:
-        self._output, self.line_end, self.any = output, b"", False
+        self._output, self.line_end, self.has_output = output, b"", False
         self._decoder = codecs.getincrementaldecoder(UTF8)("surrogatepass")
         errors = "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "strict"
         self._encoder = codecs.getincrementalencoder(encoding)(errors) if encoding else None
@@ -82,7 +82,7 @@ class TextOutput:
             self.write(data)
         else:
             self._stop += len(data)
-            self.any = self.any or bool(data)
+            self.has_output = self.has_output or bool(data)
 
     def replace(self, size: int, data: bytes) -> None:
         """Replace the next `size` bytes of the source."""
@@ -95,7 +95,7 @@ class TextOutput:
         to be read."""
         if self._source is None:
             return None
-        self._stop, self.any = size, True
+        self._stop, self.has_output = size, True
         return os.pread(self._source, HELD_BYTES, max(0, size - HELD_BYTES))
 
     def flush(self) -> None:
@@ -105,7 +105,7 @@ class TextOutput:
         if bulk - start >= LEAST_COPIED:
             self._emit(self.line_end)
             self.line_end = b""
-            start = self._copied(start, bulk)
+            start = self._copy_stretch(start, bulk)
         while start < self._stop and (piece := os.pread(self._source, COPY_BYTES, start)):
             piece = piece[: self._stop - start]
             self._report(start)
@@ -113,7 +113,7 @@ class TextOutput:
             start += len(piece)
         self._start = self._stop
 
-    def _copied(self, start: int, stop: int) -> int:
+    def _copy_stretch(self, start: int, stop: int) -> int:
         """Let the system copy a stretch; return how far it got."""
         assert self._source is not None and isinstance(self._output, Output)
         while start < stop:
@@ -133,7 +133,7 @@ class TextOutput:
     def write(self, data: bytes) -> None:
         if not data:
             return
-        self.any = True
+        self.has_output = True
         if len(data) <= HELD_BYTES:
             data, self.line_end = self.line_end + data, b""
         else:

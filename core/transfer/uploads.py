@@ -29,7 +29,7 @@ _endings: WeakValueDictionary[str, threading.Event] = WeakValueDictionary()
 
 
 @contextmanager
-def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
+def upload_draft(target: RemotePath, job: Job) -> Iterator[Path]:
     """Provide a local path for a file or folder, which is uploaded at the block's end. A file appears when it
     is complete; the files of a folder appear one by one, and are removed if one fails. Raises `FileProblem`
     and `Cancelled`."""

@@ -211,14 +211,14 @@ def pieces(tables: Iterable[pa.Table], most_rows: int = PIECE_ROWS) -> Iterator[
     """Yield batches with few enough rows and bytes to convert to text at once; none is empty."""
     for table in tables:
         for batch in table.to_batches(max_chunksize=most_rows):
-            yield from _halved(batch)
+            yield from _halve(batch)
 
 
-def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _halve(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows = batch.num_rows
     if rows > 1 and batch.get_total_buffer_size() > PIECE_BYTES and batch.nbytes > PIECE_BYTES:
-        yield from _halved(batch.slice(0, rows // 2))
-        yield from _halved(batch.slice(rows // 2))
+        yield from _halve(batch.slice(0, rows // 2))
+        yield from _halve(batch.slice(rows // 2))
     elif rows:
         yield batch
 

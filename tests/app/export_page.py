@@ -46,8 +46,8 @@ def section(known: Format) -> str:
         parts.append("\n".join(lines))
     else:
         parts.append("Nothing is lost.")
-    if known.refused:
-        parts.append(f"Refused: {', '.join(KINDS[kind] for kind in known.refused)}.")
+    if known.refused_kinds:
+        parts.append(f"Refused: {', '.join(KINDS[kind] for kind in known.refused_kinds)}.")
     return "\n\n".join(parts)
 
 

@@ -15,14 +15,14 @@ from lamella import col
 from lamella.app import cli
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, Filter, from_mongo, parse
-from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, Kind
+from lamella.core.filters.kinds import ALL_KINDS, COMPARABLE, ORDERED_KINDS, Kind
 from lamella.core.filters.text.lexer import ALSO
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "filters.md").read_text(encoding="utf8")
 TYPES_OF_COLUMNS = {
-    ALL: "any type",
+    ALL_KINDS: "any type",
     COMPARABLE: "any type, whole lists and structs too",
-    ORDERED: "numbers, text, dates, times and durations",
+    ORDERED_KINDS: "numbers, text, dates, times and durations",
     frozenset({Kind.TEXT}): "text",
     frozenset({Kind.INTEGER, Kind.FLOAT}): "integers and floats",
     frozenset({Kind.LIST}): "lists",

@@ -29,7 +29,7 @@ SLASHED = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|docs|packaging)/[\w./-]*\w)
 """`core/errors.py`, or `core/errors` on a page."""
 
 SHORT = re.compile(r"`([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:[.(][^`]*)?`")
-"""`parquet_file.unchanged`, `Table.update(…)` in docstrings and on pages."""
+"""`parquet_file.unchanged_footer`, `Table.update(…)` in docstrings and on pages."""
 DOCSTRING = re.compile(r'""".*?"""|`[^`\n]*`', re.DOTALL)
 SUFFIXES = {"csv", "h", "json", "md", "py", "sqlite", "tar", "thrift", "toml", "txt"}
 EXAMPLES = {

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from lamella import Store, compare, open_dataset
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.query.comparison import Comparison
-from lamella.core.scan.cache import browsed, cache, coded, few_rows
+from lamella.core.scan.cache import browsing_cache, cache, few_rows, text_cache
 from lamella.core.transfer.generate import make
 
 CHANGES, RUNS = 1_000, 3
@@ -45,7 +45,7 @@ def write_changed(source: Path, target: Path, shuffled: bool) -> None:
 
 
 def forget() -> None:
-    for each_cache in (cache, browsed, coded, few_rows):
+    for each_cache in (cache, browsing_cache, text_cache, few_rows):
         size = each_cache.max_bytes
         each_cache.resize(0)
         each_cache.resize(size)

@@ -24,7 +24,7 @@ from lamella.core.arrow.arrays import from_numpy
 from lamella.core.filters import Filter
 from lamella.core.query import find
 from lamella.core.query.find import Method, RowSearch
-from lamella.core.scan.cache import browsed, cache, coded, few_rows
+from lamella.core.scan.cache import browsing_cache, cache, few_rows, text_cache
 from lamella.core.scan.snapshot import Snapshot
 
 NAMES = [
@@ -67,7 +67,7 @@ def conditions(count: int) -> dict[str, Filter]:
 
 
 def forget() -> None:
-    for each_cache in (cache, browsed, coded, few_rows):
+    for each_cache in (cache, browsing_cache, text_cache, few_rows):
         size = each_cache.max_bytes
         each_cache.resize(0)
         each_cache.resize(size)

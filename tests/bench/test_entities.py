@@ -160,7 +160,7 @@ def test_lamella_finds_nothing_in_memory_when_it_is_opened_anew(tmp_path: Path) 
     system.matching("equality")
     assert caches.cache.held_bytes > 0
     system.close()
-    assert caches.cache.held_bytes == caches.few_rows.held_bytes == caches.browsed.held_bytes == 0
+    assert caches.cache.held_bytes == caches.few_rows.held_bytes == caches.browsing_cache.held_bytes == 0
 
 
 def test_codecs_make_files_smaller(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
+from lamella.core.query.expressions import Call, ColumnReference, Condition, Constant, Expression
 from lamella.core.query.steps import (
     Aggregate,
     Buckets,
@@ -313,7 +313,7 @@ def computed(step: Compute, row: Row, types: Types) -> Row:
 
 
 def value_of(expression: Expression, row: Row, types: Types) -> Any:
-    if isinstance(expression, Named):
+    if isinstance(expression, ColumnReference):
         return row[expression.name]
     if isinstance(expression, Constant):
         return expression.value

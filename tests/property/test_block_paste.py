@@ -91,7 +91,7 @@ def test_paste_is_what_it_would_be_cell_by_cell(store, block, corner, kind) -> N
         paste = read_paste(block_read, area_of(block_read, selected, NAMES[left:]), SCHEMA, Job())
         commit = BlockEdit(view, [paste], add_rows=True).commit(table, Job(), "paste")
 
-        after = view.followed(table.snapshot(), commit.inserted)
+        after = view.follow(table.snapshot(), commit.inserted)
         assert after.page(0, after.num_rows, NAMES).to_pylist() == expected
         assert bool(paste.problems) == bool(unread)
         if commit.time is not None:

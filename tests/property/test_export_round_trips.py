@@ -532,6 +532,6 @@ def test_listed_losses_are_losses(folder: Path) -> None:
             table_read.schema.get_field_index("large"), "large", table_read["large"].cast(pa.large_string())
         ))  # fmt: skip
     for known in FORMATS:
-        assert set(known.losses) | set(known.refused) <= set(KINDS) | set(FINER_KINDS)
+        assert set(known.losses) | set(known.refused_kinds) <= set(KINDS) | set(FINER_KINDS)
         if known.id in actual:
             assert actual[known.id] == set(known.losses), known.id

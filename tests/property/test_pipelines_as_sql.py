@@ -152,7 +152,7 @@ def is_arbitrary(step: Step) -> bool:
     if isinstance(step, Join):
         return any(map(is_arbitrary, step.other.steps))
     if isinstance(step, Group | Pivot | Buckets):
-        return any(AGGREGATES[aggregate.function].ordered for _name, aggregate in step.aggregates)
+        return any(AGGREGATES[aggregate.function].is_ordered for _name, aggregate in step.aggregates)
     return isinstance(step, Limit | Sample | Facets)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lamella import col
 from lamella.core.filters.binding import bind
 from lamella.core.filters.to_arrow import mask
-from lamella.core.store.operators.texts import read_replacement, replaced
+from lamella.core.store.operators.texts import read_replacement, replace_texts
 
 LETTERS = "abIiİıſsSσςΣßẞkK\u212aµμå\u212b.\\[]^-&~# \n"
 """Letters whose case forms are not pairs, and characters with a meaning in patterns."""
@@ -29,5 +29,5 @@ def test_replace_ignoring_case_changes_exactly_what_a_filter_shows(
     condition = x.equals(find, ignore_case=True) if whole else x.contains(find, ignore_case=True)
     replacement = read_replacement({"find": find, "with": "\N{SNOWMAN}", "case": False, "whole": whole})
     texts = rows.column("x").combine_chunks()
-    changed = pc.not_equal(replaced(texts, replacement), texts)
+    changed = pc.not_equal(replace_texts(texts, replacement), texts)
     assert changed.to_pylist() == mask(bind(condition, rows.schema, "t"), rows).to_pylist()

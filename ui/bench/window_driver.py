@@ -249,7 +249,7 @@ class LamellaWindow(WindowSystem):
             ):
                 _send_mouse(cards, kind, point, button, buttons)
 
-        expected = sum(bars.all[bar] for bar in brushed)
+        expected = sum(bars.counts[bar] for bar in brushed)
         act = self._rows(drag)
         return Act(digest(self._num_rows - expected), act.seconds, act.hold_seconds)
 

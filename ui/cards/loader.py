@@ -126,7 +126,7 @@ class CardLoader(QObject):
         if not isinstance(self._rows, Snapshot) or name in self._looked_up:
             return
         self._looked_up.add(name)
-        if self._computed is not None and name in self._computed.computed:
+        if self._computed is not None and name in self._computed.computed_names:
             return
         known = cached_card(self._rows, name, self.where)
         if known is not None:
@@ -167,7 +167,7 @@ class CardLoader(QObject):
         assert rows is not None
 
         def work(job: Job) -> Face:
-            if computed is not None and name in computed.computed:
+            if computed is not None and name in computed.computed_names:
                 card_rows, condition = computed.rows_of(name, job)
                 fresh = card(card_rows, name, condition, job, request.sampled)
             else:
@@ -192,7 +192,7 @@ class CardLoader(QObject):
         if self._running.pop(request, None) is not None:
             if request.sampled:
                 self._sampled.add(request.name)
-            is_sample = request.sampled if face.card is None else face.card.sampled
+            is_sample = request.sampled if face.card is None else face.card.is_sample
             self._keep(request.name, face, final=not is_sample)
             self._begin()
 

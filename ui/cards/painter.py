@@ -208,9 +208,9 @@ class CardPainter:
                     QRect(ground.left(), places.base + 1, ground.width(), 2), self._ink["accent"]
                 )
         area, pitch = QRectF(PADDING, places.top, places.inner, places.base - places.top), places.pitch(count)
-        paint_heights(painter, bars.all, bars.last_width, area, pitch, self._ink["card"])
-        if bars.met is not None:
-            paint_heights(painter, bars.met, bars.last_width, area, pitch, self._ink["met"])
+        paint_heights(painter, bars.counts, bars.last_width, area, pitch, self._ink["card"])
+        if bars.matching_counts is not None:
+            paint_heights(painter, bars.matching_counts, bars.last_width, area, pitch, self._ink["met"])
 
     def _paint_values(self, painter: QPainter, face: Face, places: Places, mark: Mark | None) -> None:
         assert face.card is not None and face.texts is not None
@@ -267,7 +267,10 @@ class CardPainter:
     def _paint_share(self, painter: QPainter, card: ColumnCard, place: int, room: QRect) -> None:
         """Paint a value's share of all rows, and inside it that of the filtered rows, on the same scale."""
         rows = card.top[:ROWS]
-        shares = [(row.all / max(card.all.rows, 1), row.count / max(card.shown.rows, 1)) for row in rows]
+        shares = [
+            (row.total / max(card.figures.rows, 1), row.count / max(card.shown_figures.rows, 1))
+            for row in rows
+        ]
         most = max(max(pair) for pair in shares) or 1.0
         whole, met = shares[place]
         tall = max(theme.S, round(self.line * 0.57))
@@ -276,7 +279,7 @@ class CardPainter:
         )
         if whole:
             painter.fillRect(grey, self._ink["card"])
-        if card.met is not None:
+        if card.matching_figures is not None:
             inside = QRect(
                 grey.left(), grey.top() + tall // 4, max(1, round(room.width() * met / most)), tall // 2
             )

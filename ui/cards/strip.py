@@ -244,7 +244,7 @@ class CardStrip(QWidget):
         rect = self.card_rect(column)
         inside = point - rect.topLeft()
         if self.card_painter.missing_rect(face, rect.width()).adjusted(-2, 0, 2, 0).contains(inside):
-            return column, Mark(null=face.card.shown.nulls > 0)
+            return column, Mark(null=face.card.shown_figures.nulls > 0)
         places = self.card_painter.places(rect.width())
         if inside.y() < places.line:
             return column, Mark()

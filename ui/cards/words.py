@@ -36,7 +36,7 @@ class CardTexts:
 
 def texts_of(card: ColumnCard) -> CardTexts:
     """The texts of a card. Any thread."""
-    figures = card.shown
+    figures = card.shown_figures
     return CardTexts(
         captions_of(card),
         missing_share(figures),
@@ -68,7 +68,7 @@ def missing_share(figures: Figures) -> str:
 
 
 def captions_of(card: ColumnCard) -> tuple[str, ...]:
-    kind, figures = kind_of(card.type), card.shown
+    kind, figures = kind_of(card.type), card.shown_figures
     if figures.rows == 0:
         return ("no rows",)
     if figures.nulls == figures.rows:
@@ -80,9 +80,9 @@ def captions_of(card: ColumnCard) -> tuple[str, ...]:
         true = next((value.count for value in card.top if value.value is True), 0)
         return (f"{percent(true, figures.rows)} true",)
     number = _distinct(figures)
-    if card.met is None:
+    if card.matching_figures is None:
         return (f"{number} value{'' if figures.distinct == 1 else 's'}", number)
-    of = f"{number} of {_distinct(card.all)}"
+    of = f"{number} of {_distinct(card.figures)}"
     return (f"{of} values", of, f"{number} value{'' if figures.distinct == 1 else 's'}", number)
 
 
@@ -258,35 +258,45 @@ def bar_text(card: ColumnCard, bars: Bars, first: int, last: int) -> str:
 
 
 def _edge_text(card: ColumnCard, edge: Any) -> str:
-    if isinstance(edge, int) and (is_like_years(card.all.min, card.all.max) or not _holds_amounts(card)):
+    if isinstance(edge, int) and (
+        is_like_years(card.figures.min, card.figures.max) or not _holds_amounts(card)
+    ):
         return str(edge).replace("-", MINUS)
     return value_text(edge, card.type)
 
 
 def bar_counts(bars: Bars, first: int, last: int) -> str:
-    whole = sum(bars.all[first : last + 1])
-    if bars.met is None:
+    whole = sum(bars.counts[first : last + 1])
+    if bars.matching_counts is None:
         return quantity(whole, "row")
-    return f"{sum(bars.met[first : last + 1]):,} filtered, {whole:,} of all rows"
+    return f"{sum(bars.matching_counts[first : last + 1]):,} filtered, {whole:,} of all rows"
 
 
 def value_counts(card: ColumnCard, place: int) -> str:
     value = card.top[place]
-    if value.met is None:
-        return f"{quantity(value.all, 'row')}, {percent(value.all, card.all.rows)}"
-    met = card.shown.rows
-    whole = f"{value.all:,} of all rows, {percent(value.all, card.all.rows)}" if card.is_comparable else ""
-    return f"{value.met:,} filtered, {percent(value.met, met)}" + (f"; {whole}" if whole else "")
+    if value.matching_count is None:
+        return f"{quantity(value.total, 'row')}, {percent(value.total, card.figures.rows)}"
+    met = card.shown_figures.rows
+    whole = (
+        f"{value.total:,} of all rows, {percent(value.total, card.figures.rows)}"
+        if card.is_comparable
+        else ""
+    )
+    return f"{value.matching_count:,} filtered, {percent(value.matching_count, met)}" + (
+        f"; {whole}" if whole else ""
+    )
 
 
 def summary_of(card: ColumnCard) -> str:
     """All figures, one line for each set of rows."""
     lines = [f"{visible(card.column[:200])} \u00b7 {card.type!s:.80}"]
-    if card.met is not None:
-        lines.append(f"Filtered: {_figures(card, card.met)}")
-    lines.append(f"All rows: {_figures(card, card.all)}" if card.met else _figures(card, card.all))
-    if card.sampled:
-        lines.append(f"From a sample of {card.all.rows:,} rows. Exact figures follow.")
+    if card.matching_figures is not None:
+        lines.append(f"Filtered: {_figures(card, card.matching_figures)}")
+    lines.append(
+        f"All rows: {_figures(card, card.figures)}" if card.matching_figures else _figures(card, card.figures)
+    )
+    if card.is_sample:
+        lines.append(f"From a sample of {card.figures.rows:,} rows. Exact figures follow.")
     return "\n".join(lines)
 
 

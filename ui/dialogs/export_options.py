@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.phrases import sentence_case
-from lamella.core.transfer.exporting import published
+from lamella.core.transfer.exporting import draft_of
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.core.transfer.writer import Option
 from lamella.ui import theme
@@ -177,7 +177,7 @@ class ExportChoices:
         saved = {"format": self.format, "folder": self.folder, "options": self.options}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with published(self._path) as draft:
+            with draft_of(self._path) as draft:
                 draft.write_text(json.dumps(saved, indent=1), "utf-8")
         except (OSError, FileProblem) as error:
             log.warning("The choices for exports could not be saved: %s", error)

@@ -150,7 +150,7 @@ class FileImportDialog(WorkDialog):
     # ---------------------------------------------------------------- reading
 
     def _describe(self, preview: FilePreview) -> None:
-        about = "" if preview.counted else "about "
+        about = "" if preview.is_counted else "about "
         rows = quantity(preview.rows, "row")
         self.about.setText(" · ".join(part for part in (size_text(preview.size), about + rows) if part))
         self.message.clear()
@@ -281,7 +281,7 @@ class FileImportDialog(WorkDialog):
         self.import_button.setText(self._verb(preview))
 
     def _verb(self, preview: FilePreview | None) -> str:
-        if preview is None or not preview.counted:
+        if preview is None or not preview.is_counted:
             return "Import"
         rows = quantity(preview.rows, "row")
         if self.mode == "replace" and self._plan is not None:

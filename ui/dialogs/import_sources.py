@@ -10,7 +10,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.filters.kinds import NESTED, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, kind_of
 from lamella.core.store.importing import free_name, table_columns
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
@@ -104,5 +104,5 @@ class ImportSources(QTreeWidget):
 
 def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
     family = kind_of(kind)
-    child = QTreeWidgetItem(item, [name, str(kind) if family in NESTED else family.value])
+    child = QTreeWidgetItem(item, [name, str(kind) if family in NESTED_KINDS else family.value])
     child.setData(0, Qt.ItemDataRole.UserRole, icon_name(kind))

@@ -17,12 +17,12 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged, problems_of
+from lamella.core.datasets.base import Checksums, Dataset, RaggedRows, problems_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.store.importing import BAD_LINES, import_all
+from lamella.core.store.importing import BAD_LINES, import_datasets
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -175,7 +175,7 @@ class ImportDialog(WorkDialog):
         return opened
 
     def _open(self, path: Path, table: str | None) -> Dataset:
-        ragged: Ragged = "pad" if path in self._padded else "refuse"
+        ragged: RaggedRows = "pad" if path in self._padded else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
@@ -221,7 +221,7 @@ class ImportDialog(WorkDialog):
         self.message.clear()
         self._run(
             self._tasks.write,
-            lambda job: import_all([(source.dataset, source.table) for source in sources], store, job),
+            lambda job: import_datasets([(source.dataset, source.table) for source in sources], store, job),
             self._finish,
             self.title.text(),
         )

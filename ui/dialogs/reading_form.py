@@ -234,7 +234,7 @@ class ReadingForm(QWidget):
             self.changed.emit()
 
     def _choose_skip(self) -> None:
-        if self.preview is not None and self.skip.value() != self.preview.found.get("skip_rows"):
+        if self.preview is not None and self.skip.value() != self.preview.findings.get("skip_rows"):
             self._choose("skip_rows", self.skip.value())
 
     def _choose_nulls(self) -> None:
@@ -311,7 +311,7 @@ class ReadingForm(QWidget):
     def _show(self, file: FilePreview) -> None:
         self._looking, self._shown = None, self.reading
         self._describe(file)
-        if not file.counted:
+        if not file.is_counted:
             self._count_later.start()
 
     def _count(self) -> None:
@@ -319,7 +319,7 @@ class ReadingForm(QWidget):
         file = self.preview
         if file is not None:
             self._counting = self._tasks.read(
-                file.checked, self._describe, self.failed.emit, owner=self, quiet=True
+                file.check, self._describe, self.failed.emit, owner=self, quiet=True
             )
 
     def _describe(self, file: FilePreview) -> None:
@@ -328,10 +328,10 @@ class ReadingForm(QWidget):
         self.detected.setVisible(file.is_typed)
         self.sheet_row.setVisible(is_sheet(file.dataset))
         self.cells.setText(self.options.get("cells", ""))
-        for name, value in file.found.items():
+        for name, value in file.findings.items():
             if name in self.boxes:
                 _show_choice(self.boxes[name], name, value)
-        self.skip.setValue(file.found.get("skip_rows", 0))
+        self.skip.setValue(file.findings.get("skip_rows", 0))
         place = self.thousands.findData(self.options.get("thousands"))
         self.thousands.setCurrentIndex(max(0, place))
         self.nulls.setText(", ".join(self.options.get("nulls", ())))

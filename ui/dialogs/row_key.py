@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.spark import SparkTable
 from lamella.core.errors import visible
-from lamella.core.filters.kinds import ORDERED, kind_of
+from lamella.core.filters.kinds import ORDERED_KINDS, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.agg import count
 from lamella.core.query.expressions import col
@@ -47,7 +47,7 @@ class RowKeyDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.list = QListWidget(accessibleName="Columns of the key", uniformItemSizes=True)
         for field in table.schema:
-            if kind_of(field.type) in ORDERED:
+            if kind_of(field.type) in ORDERED_KINDS:
                 item = QListWidgetItem()
                 item.setData(NAME, field.name)
                 is_part = field.name in self.key

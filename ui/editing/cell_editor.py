@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import BadData
 from lamella.core.filters.cells import parse_cell
-from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.widgets.field_buttons import FieldButton
@@ -58,7 +58,7 @@ TRUTH = {"true": True, "false": False}
 def needs_area(type_: pa.DataType, text: str | None) -> bool:
     """Whether a value is edited in an area rather than in a line."""
     kind = kind_of(type_)
-    if kind in NESTED:
+    if kind in NESTED_KINDS:
         return True
     return (
         kind is Kind.TEXT and text is not None and (len(text) > LONGEST_LINE or "\n" in text or "\r" in text)
@@ -340,7 +340,7 @@ class CellArea(CellEntry, QPlainTextEdit):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        display = _set_out(text) if text and kind_of(type_) in NESTED else text
+        display = _set_out(text) if text and kind_of(type_) in NESTED_KINDS else text
         self.type, self.before, self._begun = type_, display, begun_with is not None
         theme.variant(self, "cell-area")
         self.setPlaceholderText(NULL_HINT if text is None else "")
@@ -350,7 +350,7 @@ class CellArea(CellEntry, QPlainTextEdit):
         self._shown = self._text()
         if begun_with is not None:
             self.moveCursor(self.textCursor().MoveOperation.End)
-        elif kind_of(type_) not in NESTED:
+        elif kind_of(type_) not in NESTED_KINDS:
             self.selectAll()
         self.textChanged.connect(self._check)
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.cells import parse_cell
-from lamella.core.filters.kinds import NESTED, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, kind_of
 from lamella.core.jobs import Job
 from lamella.core.phrases import sentence_case
 from lamella.core.store.column_rules import Checks
@@ -151,7 +151,7 @@ class RulesForm(QWidget):
         theme.variant(self.apply_button, "primary")
         self.one_of.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
         self.one_of.setTabChangesFocus(True)
-        nested = kind_of(self._kind) in NESTED
+        nested = kind_of(self._kind) in NESTED_KINDS
         self.unique.setDisabled(nested)
         self.one_of.setDisabled(nested)
         form = FieldForm(self._fields)

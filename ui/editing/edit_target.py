@@ -16,7 +16,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.query.line import split_steps
-from lamella.core.query.source import Pinned, Remote
+from lamella.core.query.source import PinnedSource, Remote
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
@@ -153,7 +153,7 @@ class Standing:
     @property
     def _version(self) -> int | None:
         """The earlier version of a table that is shown, if any."""
-        return self._tab.dataset.pinned_version if isinstance(self._tab.dataset, Pinned) else None
+        return self._tab.dataset.pinned_version if isinstance(self._tab.dataset, PinnedSource) else None
 
     @property
     def _problem(self) -> FileProblem | None:

@@ -88,7 +88,7 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
         hits = np.zeros(page.num_rows, bool)
         for name in plan.columns:
             before = in_one(page.column(name))
-            after = replacement.applied(before)
+            after = replacement.apply(before)
             places = np.flatnonzero(differs(before, after))
             if not len(places):
                 continue

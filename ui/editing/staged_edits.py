@@ -129,7 +129,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     columns = {}
     for place, column in enumerate(after.table.column_names):
         new, old = in_one(after.table.column(place)), in_one(before.table.column(column))
-        lacks = after.left_out.get(column, np.zeros(len(ids), bool))
+        lacks = after.omissions.get(column, np.zeros(len(ids), bool))
         changed = differs(old, new) & ~lacks & ~among(ids, gone)
         if changed.any():
             columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))

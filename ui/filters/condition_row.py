@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.filters import OPERATORS, fits
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.operators import WORDS, Arity, Takes, offered
+from lamella.core.filters.operators import WORDS, Arity, Takes, offered_operators
 from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.filters.tree import (
@@ -266,7 +266,7 @@ class ConditionRow(QWidget):
         self._operator.clear()
         if type_ is None:
             return
-        for operator in offered(type_):
+        for operator in offered_operators(type_):
             self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
         search = WordSearch.NEVER if self._words is None else self._words.search(self.condition.column)
         if search is not WordSearch.NEVER:
@@ -325,7 +325,7 @@ class ConditionRow(QWidget):
 
     def _adapt_operator(self, type_: pa.DataType) -> None:
         """Switch to an operator that fits the type and needs a value, so that nothing is filtered at once."""
-        first = offered(type_)[0]
+        first = offered_operators(type_)[0]
         if not fits(self.condition.operator, type_) and first.arity is not Arity.NONE:
             self.condition.operator = first.id
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from lamella.core.arrow.nested_values import place_of
 from lamella.core.errors import BadData, BadFilter, BadSearch, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
-from lamella.core.filters.binding import Bound, bind_predicate, is_whole
-from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
-from lamella.core.filters.operators import WORDS, Arity, Takes, offered
+from lamella.core.filters.binding import BoundPredicate, bind_predicate, is_whole
+from lamella.core.filters.kinds import COUNTED_KINDS, NUMBERS, Kind, kind_of
+from lamella.core.filters.operators import WORDS, Arity, Takes, offered_operators
 from lamella.core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
@@ -78,7 +78,7 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
     text = text.strip()
     if null := re.fullmatch(r"(=|<>|!=)\s*null", text, re.IGNORECASE):
         return ("is_null" if null.group(1) == "=" else "not_null"), []
-    if kind_of(type_) not in NUMBERS | COUNTED:
+    if kind_of(type_) not in NUMBERS | COUNTED_KINDS:
         return None
     sign = signed(text)
     if sign is not None and sign[1]:
@@ -186,7 +186,7 @@ class Condition:
             return Reference(text)
         return "" if text == EMPTY_TEXT else text
 
-    def bound(self, types: Types) -> Bound | Problem:
+    def bound(self, types: Types) -> BoundPredicate | Problem:
         if not self.column:
             return Problem("column", "choose a column", unfinished=True)
         type_, operator = type_of(self.column, types), OPERATORS[self.operator]
@@ -376,8 +376,8 @@ def texts_of(operator: str, values: Sequence[Any]) -> list[str]:
 def first_condition(types: Types) -> Condition:
     """A new condition on the first column that can be compared."""
     for name, type_ in types.items():
-        if name != "_id" and len(offered(type_)) > 2:
-            return Condition(name, offered(type_)[0].id)
+        if name != "_id" and len(offered_operators(type_)) > 2:
+            return Condition(name, offered_operators(type_)[0].id)
     return Condition()
 
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidgetAction,
 )
 
-from lamella.core.filters.kinds import NESTED, NUMBERS, Kind, kind_of
+from lamella.core.filters.kinds import NESTED_KINDS, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
 from lamella.ui.filters.tree import CHOSEN
@@ -118,7 +118,7 @@ class ValueFields(QWidget):
                 widget.deleteLater()
 
     def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str, is_column: bool) -> None:
-        kind = kind_of(operator.typed_as(type_))
+        kind = kind_of(operator.value_type(type_))
         field: QLineEdit | QComboBox
         if is_column:
             field = self._column(text)
@@ -147,7 +147,7 @@ class ValueFields(QWidget):
         line.editingFinished.connect(self.finished)
         if kind in (Kind.DATE, Kind.TIMESTAMP) and operator.arity is not Arity.MANY:
             self._offer_calendar(line)
-        if operator.id in CHOSEN and kind not in NESTED:
+        if operator.id in CHOSEN and kind not in NESTED_KINDS:
             self._offer_choice(line)
         if operator.id in PATTERNS:
             line.setFont(theme.current().mono_font())

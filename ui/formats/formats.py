@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from lamella.core.filters.kinds import ALL, NUMBERS, Kind, kind_of, value_type
+from lamella.core.filters.kinds import ALL_KINDS, NUMBERS, Kind, kind_of, value_type
 from lamella.core.query.steps import (
     Buckets,
     Compute,
@@ -344,7 +344,7 @@ class FormatKind:
 
 
 FORMATS = (
-    FormatKind("plain", "As it is", ALL, (), _plain),
+    FormatKind("plain", "As it is", ALL_KINDS, (), _plain),
     FormatKind("number", "Number", NUMBERS, ("separators", "digits", "significant", "prefix", "suffix"),
                _of_numbers(_number)),
     FormatKind("rounded", "Rounded", frozenset({Kind.FLOAT}), (), _of_numbers(rounded_text)),

@@ -218,10 +218,10 @@ class HistogramView(QWidget):
         if self._brush is not None:
             low, high = sorted(self._brush)
             painter.fillRect(self.bar_rect(low).united(self.bar_rect(high)), look.color("accent_soft"))
-        met, last_width = self._bars.met, self._bars.last_width
+        met, last_width = self._bars.matching_counts, self._bars.last_width
         area, pitch = QRectF(0, 0, self.width(), self._height), self.width() / len(self._bars)
         ink = look.color("card_met" if met is None else "card")
-        paint_heights(painter, self._bars.all, last_width, area, pitch, ink)
+        paint_heights(painter, self._bars.counts, last_width, area, pitch, ink)
         if met is not None:
             paint_heights(painter, met, last_width, area, pitch, look.color("card_met"))
         painter.setFont(look.tabular_font("caption"))
@@ -233,7 +233,7 @@ class HistogramView(QWidget):
             )
         else:
             painter.drawText(
-                line, Qt.AlignmentFlag.AlignLeft, value_text(self._card.all.min, self._card.type)
+                line, Qt.AlignmentFlag.AlignLeft, value_text(self._card.figures.min, self._card.type)
             )
             painter.drawText(line, Qt.AlignmentFlag.AlignRight, self._last_text())
         painter.end()
@@ -276,15 +276,15 @@ class HistogramView(QWidget):
         """The greatest value or, if there are a few outliers, the start of the last bar."""
         assert self._card is not None
         tail = bool(self._bars.edges) and self._card.has_tail
-        edge = value_text(self._bars.edges[-1] if tail else self._card.all.max, self._card.type)
+        edge = value_text(self._bars.edges[-1] if tail else self._card.figures.max, self._card.type)
         return f"≥ {edge}" if tail else edge
 
     def _words(self) -> str:
         if self._card is None or not len(self._bars):
             return "Histogram"
-        counts = self._bars.all if self._bars.met is None else self._bars.met
+        counts = self._bars.counts if self._bars.matching_counts is None else self._bars.matching_counts
         most = max(range(len(counts)), key=lambda place: counts[place])
-        figures = self._card.shown
+        figures = self._card.shown_figures
         between = (
             f"from {value_text(figures.min, self._card.type)} to {value_text(figures.max, self._card.type)}"
         )

@@ -265,7 +265,7 @@ class Inspector(QFrame):
 
     def _read_column(self, view: View | ComputedView, name: str) -> None:
         kind, rows = view.schema.field(name).type, rows_of(view, name)
-        is_computed = isinstance(view, ComputedView) and name in view.computed
+        is_computed = isinstance(view, ComputedView) and name in view.computed_names
         table = None if name == ID or is_computed else self._links.table
         self.column_page.show_rules(None)
         if rows is None:

@@ -40,7 +40,7 @@ from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
 from lamella.core.query.line import LineView
-from lamella.core.query.source import Pinned
+from lamella.core.query.source import PinnedSource
 from lamella.core.query.storage import Storage, StoredColumn, StoredFile, read_storage
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.table import Table
@@ -85,12 +85,12 @@ def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
     """The subject of what a tab shows."""
     view = lines.view
     if lines.is_computed:
-        steps = len(lines.checked.steps)
+        steps = len(lines.runnable.steps)
         source = f"{quantity(lines.source.num_rows, 'row')} of {name} by {quantity(steps, 'step')}"
         return PageSubject(name, f"Computed from {source}", view.snapshot, view.query.where)
     if isinstance(dataset, Table):
         kind = f"Table in {dataset.store.name}, version {view.snapshot.token[1]}"
-    elif isinstance(dataset, Pinned):
+    elif isinstance(dataset, PinnedSource):
         kind = f"Version {dataset.pinned_version} of a table, read-only"
     else:
         kind = f"{getattr(dataset, 'format', 'File')}, open in place"

@@ -99,7 +99,7 @@ class ProfileLoader(QObject):
         assert all_rows is not None
 
         def work(job: Job) -> ColumnProfile:
-            if computed is not None and name in computed.computed:
+            if computed is not None and name in computed.computed_names:
                 rows, condition = computed.rows_of(name, job)
                 return profile(rows, name, condition, job)
             return profile_of(all_rows, name, where, job)

@@ -154,13 +154,13 @@ class Completer(QCompleter):
         self._awaits_columns = bool(proposals.unknown)
         self._start = first + proposals.start
         typed = text[proposals.start : place]
-        is_whole = len(proposals.found) == 1 and proposals.found[0].text.casefold() == typed.casefold()
-        if not proposals.found or (
+        is_whole = len(proposals.items) == 1 and proposals.items[0].text.casefold() == typed.casefold()
+        if not proposals.items or (
             not on_request and ((not typed and text[place - 1 : place] != ".") or is_whole)
         ):
             self.popup().hide()
             return
-        self._model.show(proposals.found)
+        self._model.show(proposals.items)
         rect = editor.cursorRect()
         left = (
             QFontMetrics(editor.font()).horizontalAdvance(typed)

@@ -439,7 +439,7 @@ class SqlConsole(QWidget):
 
     def _take_words(self, words: Words) -> None:
         self.words = words
-        self.editor.highlighter.use(words.reserved)
+        self.editor.highlighter.use(words.reserved_words)
 
     def _propose(self, text: str, place: int) -> Proposals:
         if self.words is None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
-from lamella.core.query.sql.dialects import laid_out
+from lamella.core.query.sql.dialects import format_sql
 from lamella.ui.sql.editor import SqlEditor
 from lamella.ui.sql.saved_statements import SavedStatements
 from lamella.ui.tasks import Tasks
@@ -42,7 +42,7 @@ class ConsoleText(QObject):
             if self._editor.toPlainText() == text and text_laid_out:
                 self._editor.replace_span(start, stop, text_laid_out)
 
-        self._tasks.read(lambda job: laid_out(text[start:stop]), show, self._fail, owner=self, quiet=True)
+        self._tasks.read(lambda job: format_sql(text[start:stop]), show, self._fail, owner=self, quiet=True)
 
     def insert(self, text: str) -> None:
         """Insert a text below the existing one, if there is any."""
@@ -98,9 +98,9 @@ class ConsoleText(QObject):
         path, text = Path(chosen).with_suffix(Path(chosen).suffix or ".sql"), self._editor.toPlainText()
 
         def write(job: Job) -> None:
-            from lamella.core.transfer.exporting import published
+            from lamella.core.transfer.exporting import draft_of
 
-            with published(path) as draft:
+            with draft_of(path) as draft:
                 draft.write_text(text, encoding="utf-8")
 
         def done(_: None) -> None:

@@ -62,7 +62,7 @@ class SqlHighlighter(QSyntaxHighlighter):
         return self._colors.get(lexeme.kind)
 
     def _state(self, last: Lexeme | None) -> int:
-        if last is None or last.closed:
+        if last is None or last.is_closed:
             return 0
         if last.kind == "comment":
             opening = "/*" * max(1, last.text.count("/*") - last.text.count("*/"))

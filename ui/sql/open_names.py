@@ -14,7 +14,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.query.source import Source, Versioned, When
+from lamella.core.query.source import Source, VersionedSource, VersionOrTime
 from lamella.core.query.sql.completion import Names, TableColumns
 from lamella.core.query.sql.sources import Sources
 from lamella.core.store.store import Store
@@ -125,11 +125,11 @@ class OpenNames(QObject):
         """The sources of a statement: what is open now, and nothing else."""
         datasets = self.datasets()
 
-        def find(name: str, when: When | None) -> Source:
+        def find(name: str, when: VersionOrTime | None) -> Source:
             dataset = datasets[name]()
             if when is None:
                 return dataset
-            if not isinstance(dataset, Versioned):
+            if not isinstance(dataset, VersionedSource):
                 raise BadData(
                     f"'{name}' has no versions", fix="Leave AT (…) out: tables of a store have them"
                 )

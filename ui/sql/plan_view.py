@@ -93,7 +93,7 @@ class PlanView(QWidget):
 
     @property
     def status(self) -> str:
-        return quantity(sum(1 for _ in self.plan.root.every()), "operator")
+        return quantity(sum(1 for _ in self.plan.root.walk()), "operator")
 
     def _about(self) -> str:
         if not self.is_measured:
@@ -107,7 +107,7 @@ class PlanView(QWidget):
 
     def _add(self, operator: Operator, into: QTreeWidgetItem) -> None:
         details = visible("; ".join(operator.details))
-        estimated = "" if operator.estimated is None else f"{operator.estimated:,}"
+        estimated = "" if operator.estimated_rows is None else f"{operator.estimated_rows:,}"
         if not self.is_measured:
             item = QTreeWidgetItem(into, [operator.name, estimated, details])
         else:
@@ -157,7 +157,7 @@ class PlanView(QWidget):
 
 
 def _is_off(operator: Operator) -> bool:
-    if operator.rows is None or operator.estimated is None:
+    if operator.rows is None or operator.estimated_rows is None:
         return False
-    low, high = sorted((operator.rows + 1, operator.estimated + 1))
+    low, high = sorted((operator.rows + 1, operator.estimated_rows + 1))
     return high > _OFF * low

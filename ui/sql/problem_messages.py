@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 from lamella.core.errors import LamellaError, UnknownName, visible, with_full_stop
 from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import engine_words
-from lamella.core.query.sql.dialects import Translation, translated
+from lamella.core.query.sql.dialects import Translation, translate
 from lamella.core.query.sql.problems import SyntaxProblem, in_words, place_of_name, syntax_problem
 from lamella.core.query.sql.script import with_dollars
 from lamella.ui.dialogs.error_dialog import ErrorDialog
@@ -79,7 +79,7 @@ class ProblemMessages(QObject):
         if self._editor.toPlainText()[first:last] != before:
             return
         word = _LAST_WORD.match(before)
-        quoted = ".".join(engine_words().quoted(part) for part in name.split("."))
+        quoted = ".".join(engine_words().quote(part) for part in name.split("."))
         start, stop = (first + word.start(1), first + word.end(1)) if word is not None else (first, last)
         self._editor.replace_span(start, stop, quoted)
         self._editor.show_place(start + len(quoted))
@@ -99,7 +99,7 @@ class ProblemMessages(QObject):
             self._messages.say(reads_as, use, *choices[:1], kind=DANGER, stays=True)
 
         self._tasks.read(
-            lambda job: translated(statement.text, sources, job), show, lambda _: None, owner=self, quiet=True
+            lambda job: translate(statement.text, sources, job), show, lambda _: None, owner=self, quiet=True
         )
 
     def _translate(self, statement: Statement, translation: Translation) -> None:

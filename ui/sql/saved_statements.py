@@ -159,9 +159,9 @@ class SavedStatements:
         )
 
     def _write(self, history: Sequence[Mapping[str, Any]], snippets: Mapping[str, str]) -> None:
-        from lamella.core.transfer.exporting import published
+        from lamella.core.transfer.exporting import draft_of
 
-        with published(self._path) as draft:
+        with draft_of(self._path) as draft:
             text = json.dumps(
                 {"history": list(history), "snippets": dict(snippets)}, ensure_ascii=False, indent=1
             )

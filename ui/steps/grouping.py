@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWid
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
-from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
-from lamella.core.query.expressions import Named
+from lamella.core.filters.kinds import COUNTED_KINDS, NUMBERS, Kind, kind_of
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.functions.aggregates import AGGREGATES
 from lamella.core.query.steps import Aggregate, Aggregates, Buckets, Group, Pivot
 from lamella.ui import theme
@@ -62,9 +62,9 @@ class FigureRow(FieldRow):
         self.function.setMaxVisibleItems(self.function.count())
         self.function.setCurrentIndex(self.function.findData(aggregate.function))
         value = aggregate.value
-        self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
+        self.column = ColumnBox(editor.names, value.name if isinstance(value, ColumnReference) else "")
         self.column.setPlaceholderText("all rows")
-        if value is not None and not isinstance(value, Named):
+        if value is not None and not isinstance(value, ColumnReference):
             self.column.setText(expression_words(value))
             self.column.setReadOnly(True)
         self.name = QLineEdit(accessibleName="Name of the figure")
@@ -84,7 +84,7 @@ class FigureRow(FieldRow):
     @property
     def aggregate(self) -> Aggregate:
         function, text = self.function.currentData(), self.column.text()
-        value = self._aggregate.value if self.column.isReadOnly() else Named(text) if text else None
+        value = self._aggregate.value if self.column.isReadOnly() else ColumnReference(text) if text else None
         parameter = self._aggregate.parameter if function == "quantile" else None
         return Aggregate(function, value, self._aggregate.where, parameter)
 
@@ -161,7 +161,7 @@ class FigureRows(QWidget):
             for name, kind in types.items()
             if kind_of(kind) in NUMBERS and name != ID and name not in used
         ]
-        aggregate = Aggregate("avg", Named(numbers[0])) if numbers else Aggregate(COUNT)
+        aggregate = Aggregate("avg", ColumnReference(numbers[0])) if numbers else Aggregate(COUNT)
         return FigureRow(self._editor, aggregate_name(aggregate), aggregate)
 
 
@@ -288,7 +288,7 @@ class BucketsEditor(StepEditor):
         name = self.column.text()
         kind = self.types.get(name)
         reason = "" if not name or kind is not None else f"There is no column '{visible(name)}'."
-        if kind is not None and kind_of(kind) not in NUMBERS | COUNTED | {
+        if kind is not None and kind_of(kind) not in NUMBERS | COUNTED_KINDS | {
             Kind.DATE,
             Kind.TIMESTAMP,
             Kind.TIME,

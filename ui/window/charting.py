@@ -13,7 +13,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.phrases import duration_text, quantity
-from lamella.core.query.source import Computed
+from lamella.core.query.source import ComputedSource
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.file_watch import folder_of
@@ -69,7 +69,7 @@ class Charting(QObject):
         count = data.table.num_rows
         figures = quantity(count, "figure")
         text = f"{figures} of {quantity(data.used, 'row')} · {duration_text(data.seconds)}"
-        fetched = None if self._tab.content is None else self._tab.content.lines.fetched
+        fetched = None if self._tab.content is None else self._tab.content.lines.fetched_rows
         return text if fetched is None or fetched.is_whole else f"{text} · {fetched.engine}"
 
     def is_drawn(self, spec: ChartSpec) -> bool:
@@ -132,7 +132,7 @@ class Charting(QObject):
     @property
     def _is_answer(self) -> bool:
         """Whether the rows are groups, or the result of an SQL statement."""
-        return self._tab.line.grouping is not None or isinstance(self._tab.dataset, Computed)
+        return self._tab.line.grouping is not None or isinstance(self._tab.dataset, ComputedSource)
 
     def _filter(self, condition: Filter) -> None:
         """Filter by a condition; it replaces the chart's earlier filter on the same columns."""

@@ -73,9 +73,9 @@ def open_beside_column(grid: GridView, column: int, popover: Popover) -> None:
 
 def _extent(card: ColumnCard | None) -> tuple[float, float] | None:
     """The least and greatest value of the shown rows, once they are known."""
-    if card is None or card.shown.min is None or card.shown.max is None:
+    if card is None or card.shown_figures.min is None or card.shown_figures.max is None:
         return None
-    return float(card.shown.min), float(card.shown.max)
+    return float(card.shown_figures.min), float(card.shown_figures.max)
 
 
 class FormatPopover(Popover):

@@ -378,7 +378,7 @@ class DatasetTab(QWidget):
         before, self.content = [self.content], content
         rows = without_totals_row(content.line.active)
         from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
-        self.steps.show_line(self.line, content.lines.checked)
+        self.steps.show_line(self.line, content.lines.runnable)
         self._count_conditions(content)
         self.grid.grid_model.pages.usual_formats = content.usual_formats
         self.grid.show_rows(content.rows, content.ready, HIDDEN_FIRST, content.columns)
@@ -495,7 +495,7 @@ class DatasetTab(QWidget):
         line = self.line
         if self.content is not None:
             self.line = self.content.line
-            self.steps.show_line(self.line, self.content.lines.checked)
+            self.steps.show_line(self.line, self.content.lines.runnable)
         choice = ("Try again", lambda: self._show_line(line))
         self.messages.say("Stopped. The rows shown are the earlier ones.", choice)
         self.changed.emit()

@@ -46,7 +46,7 @@ def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
     dataset, content = tab.dataset, tab.content
     if content is None or not isinstance(dataset, Remote):
         return
-    steps, engine, in_order = content.lines.checked.steps, dataset.engine, bool(tab.sort)
+    steps, engine, in_order = content.lines.runnable.steps, dataset.engine, bool(tab.sort)
 
     def work(job: Job) -> Comparison:
         own_query = query_of_line(tab.line, find(), steps)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, RaggedRows
 from lamella.core.datasets.options import read_options
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
@@ -28,7 +28,7 @@ class FileReading:
     """How one file is read. `options` are those of `open_dataset` that the user chose; the others are
     detected. Lines that cannot be read are set aside and counted, so that the rest can be shown."""
 
-    ragged: Ragged = "refuse"
+    ragged: RaggedRows = "refuse"
     checksums: Checksums = "verify"
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -92,9 +92,9 @@ class FileReadings:
         newest = dict(list(lasting.items())[-MOST_REMEMBERED:])
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            from lamella.core.transfer.exporting import published
+            from lamella.core.transfer.exporting import draft_of
 
-            with published(self._path) as draft:
+            with draft_of(self._path) as draft:
                 draft.write_text(json.dumps(newest, indent=1), "utf-8")
         except (OSError, FileProblem) as error:
             log.warning("Choices for reading files could not be saved: %s", error)

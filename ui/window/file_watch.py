@@ -150,7 +150,7 @@ def files_of(dataset: Dataset) -> list[str]:
     """The files whose changes change the content, including a database's log."""
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
-    return [str(path) for path in getattr(dataset, "watched", getattr(dataset, "paths", ()))]
+    return [str(path) for path in getattr(dataset, "watched_paths", getattr(dataset, "paths", ()))]
 
 
 class Reopener(Protocol):

@@ -15,7 +15,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Progress
-from lamella.core.query.cell_search import CellSearch, Displayed, Hits, TextPattern
+from lamella.core.query.cell_search import CellSearch, Hits, TextConversion, TextPattern
 from lamella.core.query.cell_search.conditions import condition_of_hits
 from lamella.core.query.cell_search.hits import Cell
 from lamella.ui.filters.word_index import FULLTEXT
@@ -267,12 +267,12 @@ class Finding(QObject):
         columns = (header.logicalIndex(place) for place in range(header.count()))
         return [names[c] for c in columns if names[c] != ID or not grid.isColumnHidden(c)]
 
-    def _displayed(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, Displayed]:
+    def _displayed(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, TextConversion]:
         """Columns whose cells show text other than their plain values."""
         pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
         has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED in text
-        displayed: dict[str, Displayed] = {}
+        displayed: dict[str, TextConversion] = {}
         for name in names:
             form = pages.form(known.index(name))
             if form is not None and form.kind != "plain":

@@ -237,7 +237,7 @@ class GroupRows(QObject):
             grid.totals.set_hidden()
             return
         grid.totals.set_waiting()
-        steps = content.lines.checked.steps
+        steps = content.lines.runnable.steps
 
         def read(job: Job) -> tuple[pa.Table, dict[str, str | None]]:
             totals = tab.loader.answers.totals(content.line, tab.dataset, steps, job)
@@ -260,7 +260,7 @@ class GroupRows(QObject):
     def _stopped(self, steps: tuple[Step, ...]) -> None:
         """The Stop button was pressed, or other rows replaced these."""
         content = self._tab.content
-        if content is not None and content.lines.checked.steps is steps and self._handle is not None:
+        if content is not None and content.lines.runnable.steps is steps and self._handle is not None:
             self._tab.grid.totals.set_problem("stopped")
 
     def _fail(self, error: Exception) -> None:

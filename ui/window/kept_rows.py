@@ -108,7 +108,7 @@ class KeptRows:
         before, after = _version(self.view.snapshot), _version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
-        in_view = self.in_view(self.view.followed(snapshot, self.inserted))
+        in_view = self.in_view(self.view.follow(snapshot, self.inserted))
         return in_view, in_view._reasons(job)
 
     def _reasons(self, job: Job) -> RowReasons:

@@ -19,7 +19,7 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
-from lamella.core.query.source import Computed
+from lamella.core.query.source import ComputedSource
 from lamella.core.query.steps import Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
@@ -88,7 +88,7 @@ class TabContent:
     @property
     def total_rows(self) -> int:
         """The number of rows before the last filter; of remote rows, the number in the whole answer."""
-        fetched = self.lines.fetched
+        fetched = self.lines.fetched_rows
         return self.view.snapshot.num_rows if fetched is None else fetched.total
 
     @property
@@ -102,7 +102,7 @@ class TabContent:
     @property
     def sort(self) -> tuple[SortKey, ...]:
         """The sort keys; remote rows arrive already sorted."""
-        return self.view.query.sort if self.lines.fetched is None else self.line.sort
+        return self.view.query.sort if self.lines.fetched_rows is None else self.line.sort
 
 
 class Loader(QObject):
@@ -200,8 +200,8 @@ def load(
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
-    figures = dataset.figures if isinstance(dataset, Computed) else ()
-    usual = figure_formats(lines.checked.steps, lines.view.schema, figures)
+    figures = dataset.figures if isinstance(dataset, ComputedSource) else ()
+    usual = figure_formats(lines.runnable.steps, lines.view.schema, figures)
     rows = lines.view if tree is None else tree
     ready, columns = _first_pages(rows, place, job, {**usual, **(formats or {})}), GridColumns.of(rows.schema)
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
@@ -397,7 +397,7 @@ def status_text(content: TabContent | None, counting: bool) -> str:
     if counting:
         return f"counting… of {content.total_rows:,} rows"
     parts = [_rows(content)]
-    explain, fetched = content.view.explain, content.lines.fetched
+    explain, fetched = content.view.explain, content.lines.fetched_rows
     if content.line.active or fetched is not None:
         parts.append(duration_text(content.lines.seconds))
     if fetched is not None:
@@ -409,7 +409,7 @@ def status_text(content: TabContent | None, counting: bool) -> str:
 
 def _rows(content: TabContent) -> str:
     so_far = "" if content.complete else " so far"
-    count, fetched = content.num_matching, content.lines.fetched
+    count, fetched = content.num_matching, content.lines.fetched_rows
     if fetched is not None:
         noun = "groups" if content.line.grouping is not None else "rows"
         return f"{count:,} {noun}" if fetched.is_whole else f"the first {count:,} of {fetched.total:,} {noun}"

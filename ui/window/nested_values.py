@@ -15,7 +15,7 @@ from lamella.core.errors import BadFilter, LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.phrases import quantity
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.steps import Compute, Step
 from lamella.ui import theme
 from lamella.ui.grid.texts import whole_texts
@@ -154,7 +154,7 @@ class NestedValues(QObject):
         view = self._tab.view
         if view is not None and paths:
             names = column_names(paths, view.schema.names)
-            computed = zip(names, map(Named, paths), strict=True)
+            computed = zip(names, map(ColumnReference, paths), strict=True)
             self._tab.add_step(Compute(tuple(computed)))
             self._tab.when_shown(lambda: self._show_column(names[0]))
 

@@ -85,7 +85,7 @@ class RemoteRows(QObject):
     def fetch_more(self) -> None:
         """Fetch further rows of the answer; the position in the grid stays."""
         tab, content = self._tab, self._tab.content
-        if self._handle is not None or content is None or content.lines.fetched is None:
+        if self._handle is not None or content is None or content.lines.fetched_rows is None:
             return
         lines, answers = content.lines, tab.loader.answers
 
@@ -127,7 +127,7 @@ class RemoteRows(QObject):
         self._tab.reopening.reopen(with_options(reading, chosen))
 
     def _follow(self, content: TabContent) -> None:
-        fetched = content.lines.fetched
+        fetched = content.lines.fetched_rows
         self.bar.setVisible(fetched is not None and not fetched.is_whole)
         if fetched is None or fetched.is_whole:
             return

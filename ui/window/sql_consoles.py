@@ -167,7 +167,7 @@ class SqlConsoles(QObject):
         name = self.open_data().name_of(tab.key, console.names.store) if is_file(tab.key) else tab.key[1]
         version = version_of(tab.key)
         at = "" if version is None else f" at (version => {version})"
-        text = f"select *\nfrom {Words(reserved=RESERVED).quoted(name)}{at}\nlimit 100"
+        text = f"select *\nfrom {Words(reserved_words=RESERVED).quote(name)}{at}\nlimit 100"
         console.restore({"text": text, "cursor": len(text)})
 
     def _names_of(self, tab: DatasetTab) -> dict[str, str]:

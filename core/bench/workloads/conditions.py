@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.nested_values import Place
 from lamella.core.bench.workloads.user_table import CannotAsk
-from lamella.core.filters import OPERATORS, And, Bound, Filter, Not
+from lamella.core.filters import OPERATORS, And, BoundPredicate, Filter, Not
 from lamella.core.filters.expr import Branch, Predicate, fold
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import Operand
@@ -64,7 +64,7 @@ def compile_condition(
     """Compile a bound filter. Raises `CannotAsk` if the system does not support a part of it."""
 
     def leaf(predicate: Predicate) -> R:
-        assert isinstance(predicate, Bound)
+        assert isinstance(predicate, BoundPredicate)
 
         def subject(place: Place) -> SystemOperand[R]:
             return operand(Subject(place, predicate.ignore_case, place.column in nan))

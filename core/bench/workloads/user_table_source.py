@@ -22,7 +22,7 @@ from lamella.core.bench.registry import FAMILIES, workload_with_options
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import PREFIX, Change, TableCopy, compared_type
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset, Ragged
+from lamella.core.datasets.base import Dataset, RaggedRows
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
 from lamella.core.filters.expr import columns_read
@@ -41,7 +41,7 @@ class Source:
 
     path: str
     table: str | None = None
-    ragged: Ragged = "refuse"
+    ragged: RaggedRows = "refuse"
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Source:

@@ -131,7 +131,7 @@ class Problems:
             self._by_block.pop(block, None)
             return
         self._by_block[block] = tuple(problems), misfits
-        lines = [problem for problem in self.all if not problem.column]
+        lines = [problem for problem in self.in_order if not problem.column]
         if len(lines) > MOST_PROBLEMS or sum(len(problem.text) for problem in lines) > MOST_TEXT:
             raise FileProblem(
                 self._path,
@@ -141,7 +141,7 @@ class Problems:
             )
 
     @property
-    def all(self) -> tuple[Problem, ...]:
+    def in_order(self) -> tuple[Problem, ...]:
         """All problems in the order of their lines."""
         by_block = dict(self._by_block)  # other threads read blocks
         return tuple(problem for block in sorted(by_block) for problem in by_block[block][0])

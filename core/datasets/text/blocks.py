@@ -28,7 +28,7 @@ class RowEnds:
     quote: bytes | None = None
     blank_rows: bool = False
 
-    def none_in(self, data: bytes) -> bool:
+    def has_no_row(self, data: bytes) -> bool:
         """Whether the lines contain no row."""
         return not data if self.blank_rows else not data.strip(b"\r\n")
 
@@ -37,11 +37,11 @@ class RowEnds:
         if self.quote is None or self.quote not in data:
             return data.rfind(self.newline) + 1
         quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == self.quote[0])
-        if self._paired(data, quotes):
+        if self._are_paired(data, quotes):
             return self._last_outside(data, quotes)
-        return self._last_scanned(data)
+        return self._scan_last_end(data)
 
-    def _paired(self, data: bytes, quotes: np.ndarray) -> bool:
+    def _are_paired(self, data: bytes, quotes: np.ndarray) -> bool:
         """Whether every quote opens a field, closes one or is doubled, so that it is enough to count them."""
         framed = np.frombuffer(self.newline + data + self.newline, np.uint8)
         openers, closers = quotes[0::2], quotes[1::2]
@@ -71,7 +71,7 @@ class RowEnds:
     def _inside_quotes(self, data: bytes, places: np.ndarray) -> np.ndarray:
         assert self.quote is not None
         quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == self.quote[0])
-        if not self._paired(data, quotes):
+        if not self._are_paired(data, quotes):
             ends = [0]
             while (opened := self._next_opening(data, ends[-1])) >= 0:
                 closed = self._closing(data, opened + 1)
@@ -104,7 +104,7 @@ class RowEnds:
             end = data.rfind(self.newline, 0, int(quotes[before - 1]))
         return end + 1
 
-    def _last_scanned(self, data: bytes) -> int:
+    def _scan_last_end(self, data: bytes) -> int:
         """The end of the last whole row, found field by field, for text with quotes inside unquoted
         fields."""
         assert self.quote is not None
@@ -141,14 +141,14 @@ LONGEST_ROW = 64 << 20
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Whole rows of a text file. `first_line` counts from 1; `done` is the number of bytes of the file that
-    were read up to the block's end. `doubtful`: it may hold lines that are not text or not whole rows.
+    """Whole rows of a text file. `first_line` counts from 1; `progress` is the number of bytes of the file
+    that were read up to the block's end. `doubtful`: it may hold lines that are not text or not whole rows.
     `too_long` are overlong lines before it, which were left out."""
 
     number: int
     data: bytes
     first_line: int
-    done: int
+    progress: int
     doubtful: bool = False
     too_long: tuple[Problem, ...] = ()
 
@@ -178,9 +178,9 @@ def blocks(
         data, tail = tail[:cut], tail[cut:]
         if too_long:
             data, line = data[data.find(ends.newline) + 1 or len(data) :], line + 1
-        if not ends.none_in(data) or too_long:
+        if not ends.has_no_row(data) or too_long:
             is_doubtful = doubtful or is_open or bool(too_long)
-            yield TextBlock(number, data, line, piece.done, is_doubtful, too_long)
+            yield TextBlock(number, data, line, piece.progress, is_doubtful, too_long)
             number += 1
         line += data.count(ends.newline)
         doubtful, too_long = piece.doubtful and bool(tail), ()
@@ -192,7 +192,11 @@ def _cut(source: TextSource, tail: bytes, ends: RowEnds, line: int, is_last: boo
     cut = ends.last(tail + ends.newline) if is_last else ends.last(tail)
     is_open = cut <= len(tail) if is_last else not cut and len(tail) > LONGEST_ROW
     if is_open and not source.passing:
-        raise unclosed(source, tail[:cut], ends, line) if is_last else endless_row(source, ends, tail, line)
+        raise (
+            unclosed_quote_error(source, tail[:cut], ends, line)
+            if is_last
+            else endless_row(source, ends, tail, line)
+        )
     if is_last:
         return len(tail), is_open
     return (tail.rfind(ends.newline) + 1 if is_open else cut), is_open
@@ -212,13 +216,13 @@ def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, ski
     cut = ends.last(tail + ends.newline) if whole else ends.last(tail)
     if whole and cut <= len(tail):
         if not source.passing:
-            raise unclosed(source, tail[:cut], ends, lines + 1)
+            raise unclosed_quote_error(source, tail[:cut], ends, lines + 1)
         doubtful = True
     cut = len(tail) if whole else cut
     return TextBlock(0, tail[:cut], lines + 1, start + cut, doubtful)
 
 
-def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:
+def unclosed_quote_error(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:
     """The error for a quote that is still open at the end of the file."""
     return FileProblem(
         source.path,

@@ -13,7 +13,7 @@ from lamella.core.datasets.text.regional import (
     DAY_FIRST,
     YEAR_FIRST,
     Conventions,
-    Spelled,
+    SpelledType,
     likely_spelling,
 )
 from lamella.core.datasets.text.types import convert
@@ -32,7 +32,7 @@ class Conversion:
     `is_assumed`: no value shows which part of a date comes first."""
 
     goal: Goal
-    kind: Spelled
+    kind: SpelledType
     total: int
     failing: int
     examples: tuple[str, ...]
@@ -67,7 +67,7 @@ def looks_like(texts: pa.Array) -> Goal | None:
 
 def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
     """Return the effect of converting a whole column; the first values determine how they are parsed."""
-    kinds: list[Spelled] = []
+    kinds: list[SpelledType] = []
     totals, failing, examples = 0, [0, 0], list[str]()
     first, is_assumed = pa.nulls(0, pa.string()), False
     for part in texts:
@@ -98,7 +98,7 @@ def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
     )
 
 
-def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
+def _sample(texts: pa.Array, kind: SpelledType) -> tuple[str, str] | None:
     """The first text whose value looks different, with that value."""
     values, _ = convert(texts, kind)
     for text, value in zip(texts.to_pylist(), values.to_pylist(), strict=True):
@@ -108,21 +108,21 @@ def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
     return None
 
 
-def _kinds(goal: Goal, first: pa.Array) -> tuple[list[Spelled], bool]:
+def _kinds(goal: Goal, first: pa.Array) -> tuple[list[SpelledType], bool]:
     """The type that fits the most values, and a narrower one to be used if it fits as many."""
     wide, is_assumed = _kind(goal, first)
     narrow = pa.int64() if goal == "numbers" else pa.date32()
-    return [wide, Spelled(narrow, wide.spelling)], is_assumed
+    return [wide, SpelledType(narrow, wide.spelling)], is_assumed
 
 
-def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
+def _kind(goal: Goal, first: pa.Array) -> tuple[SpelledType, bool]:
     """The type as which texts are converted, and whether the order of day and month is only assumed."""
     kind = pa.float64() if goal == "numbers" else pa.timestamp("us")
     spelling, doubtful = likely_spelling(first, kind, Conventions()), False
     if goal == "dates" and spelling.order == YEAR_FIRST:
         doubtful = pc.any(pc.match_substring_regex(first, r"^\s*[0-9]{1,2}[./-][0-9]{1,2}[./-]")).as_py()
         spelling = replace(spelling, order=DAY_FIRST) if doubtful else spelling
-    return Spelled(kind, replace(spelling, forced=True)), doubtful
+    return SpelledType(kind, replace(spelling, is_forced=True)), doubtful
 
 
 def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
@@ -135,10 +135,10 @@ def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -
         zone = conventions.zone or kind.tz or ""
         kind = pa.timestamp("ns" if kind.unit == "ns" else "us", zone or None)
     spelling = likely_spelling(texts, kind, conventions)
-    return Spelled(kind, replace(spelling, zone=zone, forced=True, booleans=conventions.booleans))
+    return SpelledType(kind, replace(spelling, zone=zone, is_forced=True, booleans=conventions.booleans))
 
 
-def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:
+def as_texts(texts: pa.Array, kind: SpelledType) -> pa.Array:
     """Return the values as text in their canonical form; null for texts that do not fit the type."""
     values, _ = convert(texts, kind)
     return pc.cast(values, pa.string())

@@ -64,7 +64,7 @@ class TextFile:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return (*self.about, *sentences(self._problems.all, self._problems.misfits, self.words_of_types))
+        return (*self.about, *sentences(self._problems.in_order, self._problems.misfits, self.words_of_types))
 
     @property
     def words_of_types(self) -> dict[str, str]:
@@ -74,7 +74,7 @@ class TextFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return self._problems.all
+        return self._problems.in_order
 
     @property
     def misfits(self) -> dict[str, int]:
@@ -87,9 +87,9 @@ class TextFile:
         return self.text.dialect.names if isinstance(self.text, DelimitedText) else None
 
     @property
-    def stored(self) -> tuple[str, ...]:
+    def stored_names(self) -> tuple[str, ...]:
         """The names of the columns in the file, if it states them before its rows; else empty."""
-        return self.text.stored if isinstance(self.text, DelimitedText) else ()
+        return self.text.stored_names if isinstance(self.text, DelimitedText) else ()
 
     def begin(self) -> tuple[TextBlock, pa.Schema, bool]:
         """Return the first rows as a block, the columns inferred from them, and whether that is the whole
@@ -120,7 +120,7 @@ class TextFile:
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return join_schemas(a, b)
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def shown_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns as shown. A note is dropped if the column's type is no longer that of the first
         rows."""
         return pa.schema([noted_field(f.name, f.type, self._note(f)) for f in solid_schema(schema)])
@@ -129,7 +129,7 @@ class TextFile:
         note, kind = self._notes.get(field.name, ("", None))
         return note if field.type == kind else ""
 
-    def where(self, block: TextBlock) -> str:
+    def describe_place(self, block: TextBlock) -> str:
         return f"line {block.first_line:,}"
 
     def release(self) -> None:
@@ -280,7 +280,7 @@ def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:
     """A block with at least one whole row, if there is any, and whether it is the whole file."""
     for data, whole in _beginnings(source):
         block = first_block(source, data, whole, text.ends, text.skip_lines)
-        if whole or not text.ends.none_in(block.data):
+        if whole or not text.ends.has_no_row(block.data):
             break
     return block, whole
 

@@ -26,10 +26,10 @@ from lamella.core.datasets.text.exact_numbers import uneven_zeros
 from lamella.core.datasets.text.regional import (
     Conventions,
     Guess,
-    Spelled,
+    SpelledType,
     by_other_columns,
     evidence,
-    revised,
+    revise,
     saying_doubt,
 )
 from lamella.core.datasets.text.types import convert, read_as, tentative_guess, widen
@@ -62,12 +62,12 @@ def ragged_row(path: Path, dialect: Dialect, block: TextBlock) -> FileProblem:
     return _offering_to_mend(_problem(path, dialect, block.first_line + first, fields), dialect, block, short)
 
 
-def padded(dialect: Dialect, block: TextBlock) -> bytes:
+def pad_rows(dialect: Dialect, block: TextBlock) -> bytes:
     """Return the block with its ragged rows repaired where possible."""
-    return mended(Path(), dialect, block, leniently=True)
+    return repair_rows(Path(), dialect, block, leniently=True)
 
 
-def mended(path: Path, dialect: Dialect, block: TextBlock, leniently: bool = False) -> bytes:
+def repair_rows(path: Path, dialect: Dialect, block: TextBlock, leniently: bool = False) -> bytes:
     """Return the block with short rows filled up with empty fields, and extra empty fields cut off.
 
     Raises `FileProblem` for an extra field with a value; if `leniently`, such a row is left as it is.
@@ -113,7 +113,7 @@ def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, sh
     """The problem, with padding offered as its fix unless an extra field with a value would stop that."""
     what = problem.what.removeprefix(f"{problem.path}: ")
     try:
-        mended(problem.path, dialect, block)
+        repair_rows(problem.path, dialect, block)
     except RaggedRow as longer:
         longer_text = longer.what.removeprefix(f"{longer.path}: ")
         if longer_text == what:
@@ -137,9 +137,9 @@ class DelimitedText:
 
     def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
         self.path, self.options, self.ragged = path, options, options.ragged
-        self.stored = dialect.names
+        self.stored_names = dialect.names
         refuse_unknown_columns(path, dialect.names, options)
-        self.dialect = replace(dialect, names=renamed(path, dialect.names, options))
+        self.dialect = replace(dialect, names=rename_columns(path, dialect.names, options))
         called = dict(zip(dialect.names, self.dialect.names, strict=True))
         self._text_columns = frozenset(called[name] for name in options.text_columns)
         self._conventions = Conventions(
@@ -189,7 +189,7 @@ class DelimitedText:
         parsed = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
         columns = [values for values, _ in parsed]
         known = evidence(schema.types, self._conventions)
-        if known.comma_seen:
+        if known.has_comma:
             columns = self._without_doubt(schema, rows.columns, columns, known)
         if all(column is not None for column in columns):
             misfits = {n: mask for n, (_, mask) in zip(schema.names, parsed, strict=True) if mask is not None}
@@ -198,7 +198,7 @@ class DelimitedText:
             )
             return Reading(schema, pa.table(columns, names=schema.names), problems, tuple(counts.items()))
         kinds = [
-            kind if column is not None else self._widened(name, kind, text, known)
+            kind if column is not None else self._widen(name, kind, text, known)
             for name, kind, column, text in zip(
                 schema.names, schema.types, columns, rows.columns, strict=True
             )
@@ -215,11 +215,11 @@ class DelimitedText:
         """The columns, with None for doubles that are read as thousands after all, since another column has
         turned out to have decimal commas."""
         return [
-            None if kind == pa.float64() and not revised(kind, text, known).equals(kind) else column
+            None if kind == pa.float64() and not revise(kind, text, known).equals(kind) else column
             for kind, text, column in zip(schema.types, texts, columns, strict=True)
         ]
 
-    def _widened(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
+    def _widen(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
         if name in self.types:
             return spelled_type(self.types[name], texts, known)
         return pa.string() if name in self._text_columns else widen(kind, texts, known)
@@ -256,17 +256,17 @@ class DelimitedText:
 
     def _split_fields(self, block: TextBlock) -> _Split:
         names = [str(place) for place in range(len(self.dialect.names))]
-        if self.ends.none_in(block.data):
+        if self.ends.has_no_row(block.data):
             return _Split([pa.nulls(0, pa.string()) for _ in names])
         if block.doubtful:
             return self._split_good(block, names)
-        ragged = _Ragged()
+        ragged = _RaggedRowHandler()
         table = self._parse(block.data, names, ragged)
         if ragged.is_met and self._setting_aside:
             return self._split_good(block, names)
         if ragged.is_met and self.ragged == "pad":
-            data = mended(self.path, self.dialect, block)
-            ragged = _Ragged()
+            data = repair_rows(self.path, self.dialect, block)
+            ragged = _RaggedRowHandler()
             table = self._parse(data, names, ragged)
         if ragged.is_met:
             raise ragged_row(self.path, self.dialect, block)
@@ -274,17 +274,17 @@ class DelimitedText:
 
     def _split_good(self, block: TextBlock, names: list[str]) -> _Split:
         """Split a block, leaving out its bad lines."""
-        data = padded(self.dialect, block) if self.ragged == "pad" and not block.doubtful else block.data
+        data = pad_rows(self.dialect, block) if self.ragged == "pad" and not block.doubtful else block.data
         good = set_aside(data, self.dialect, self.ends, block.first_line)
-        if self.ends.none_in(good.data):
+        if self.ends.has_no_row(good.data):
             return _Split([pa.nulls(0, pa.string()) for _ in names], (), good.problems)
-        ragged = _Ragged()
+        ragged = _RaggedRowHandler()
         table = self._parse(good.data, names, ragged)
         if ragged.is_met:
             raise ragged_row(self.path, self.dialect, replace(block, data=good.data))
         return _Split([c.combine_chunks() for c in table.columns], good.lines, good.problems)
 
-    def _parse(self, data: bytes, names: list[str], ragged: _Ragged) -> pa.Table:
+    def _parse(self, data: bytes, names: list[str], ragged: _RaggedRowHandler) -> pa.Table:
         if not data.endswith((b"\n", b"\r")):
             # Without a line break at the end, pyarrow takes an empty last field for a quoted one.
             data += self.ends.newline
@@ -337,7 +337,7 @@ def word_for(kind: pa.DataType) -> str:
 def _read(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array | None, pa.Array | None]:
     """The values, or None if some do not fit; and a mask of those that do not fit a chosen type and are
     null."""
-    if isinstance(kind, Spelled) and kind.spelling.forced:
+    if isinstance(kind, SpelledType) and kind.spelling.is_forced:
         return convert(texts, kind)
     return read_as(texts, kind), None
 
@@ -373,7 +373,7 @@ def options_for(names: Sequence[str], options: OpenOptions) -> OpenOptions:
     )
 
 
-def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str, ...]:
+def rename_columns(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str, ...]:
     """Return the new names of the columns that have these names in the file. Raises `FileProblem` if two
     columns would have the same name."""
     new = dict(options.names)
@@ -391,7 +391,7 @@ def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str
     return tuple(new_names)
 
 
-class _Ragged:
+class _RaggedRowHandler:
     """The parser's handler of rows with too few or too many fields: it notes that there are any."""
 
     def __init__(self) -> None:

@@ -94,7 +94,7 @@ def _bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _all_exact(texts: pa.Array) -> bool:
-    for told_apart in (_not_scientific, _not_written_back, _not_kept_plain):
+    for told_apart in (_not_scientific, _inexact_mask, _not_kept_plain):
         if len(texts):
             texts = texts.filter(told_apart(texts))
     return all(_is_exact(text) for text in pc.unique(texts).to_pylist())
@@ -112,7 +112,7 @@ def _not_kept_plain(texts: pa.Array) -> pa.Array:
     return pc.invert(pc.and_(stored, pc.match_substring_regex(texts, r"^-?(0|[1-9][0-9]*)\.[0-9]+$")))
 
 
-def _not_written_back(texts: pa.Array) -> pa.Array:
+def _inexact_mask(texts: pa.Array) -> pa.Array:
     """A mask of the texts that are not the shortest plain decimal of their double."""
     same = pc.equal(pc.cast(pc.cast(texts, pa.float64()), pa.string()), texts)
     return pc.invert(pc.and_(same, pc.match_substring_regex(texts, r"^-?[0-9]+\.[0-9]+$")))
@@ -164,11 +164,13 @@ def _keep_digits(
     keep = np.zeros(len(starts), np.bool_)
     for first in range(0, len(starts), _NUMBERS_AT_ONCE):  # as many as fit the CPU cache
         some = slice(first, first + _NUMBERS_AT_ONCE)
-        keep[some] = _keep_few(data, starts[some], ends[some], None if exponents is None else exponents[some])
+        keep[some] = _short_mask(
+            data, starts[some], ends[some], None if exponents is None else exponents[some]
+        )
     return keep
 
 
-def _keep_few(
+def _short_mask(
     data: np.ndarray, starts: np.ndarray, ends: np.ndarray, exponents: np.ndarray | None
 ) -> np.ndarray:
     lengths = ends - starts

@@ -19,7 +19,7 @@ from lamella.core.datasets.cache import CacheEntry, default_folder
 from lamella.core.datasets.cached_dataset import (
     CachedDataset,
     open_blocks,
-    read_first,
+    read_first_block,
     refuse_without_columns,
 )
 from lamella.core.datasets.locate import Location, Stamp
@@ -49,19 +49,19 @@ def open_json_document(location: Location, options: OpenOptions) -> Dataset:
     return _open(location, options, json_document_file)
 
 
-def open_delimited(location: Location, options: OpenOptions) -> Dataset:
+def open_delimited_text(location: Location, options: OpenOptions) -> Dataset:
     return _open(location, options, partial(delimited_file, is_part=len(location.files) > 1))
 
 
 def _open(location: Location, options: OpenOptions, describe: Describe) -> Dataset:
     if len(location.files) > 1:
         files = [describe(path, options) for path in location.files]
-        stored = dict.fromkeys(name for file in files for name in file.stored)
+        stored = dict.fromkeys(name for file in files for name in file.stored_names)
         refuse_unknown_columns(location.root, list(stored), options)
         return open_blocks(location.name, SeveralTexts(location, files), options)
     file = describe(location.files[0], options)
     block, schema, whole = file.begin()
-    reading = read_first(file, block, schema)
+    reading = read_first_block(file, block, schema)
     if whole:
         refuse_without_columns(file, reading.schema)
     root = options.cache_dir or default_folder()
@@ -82,7 +82,7 @@ class FilesBlock:
 
     number: int
     parts: tuple[tuple[int, TextBlock], ...]
-    done: int
+    progress: int
 
 
 class SeveralTexts:
@@ -150,7 +150,7 @@ class SeveralTexts:
         for at, file in enumerate(self.files):
             job.check()
             for block in file.blocks(job):
-                yield at, block, before + block.done
+                yield at, block, before + block.progress
             before += file.size
 
     def read(self, block: FilesBlock, schema: pa.Schema) -> Reading:
@@ -163,10 +163,12 @@ class SeveralTexts:
             reading = self.files[at].read(part, known)
             wide = join_schemas(wide, reading.schema)
             if reading.rows is not None and wide.equals(own):
-                tables.append(self._filled(at, reading.rows, schema))
+                tables.append(self._with_folders(at, reading.rows, schema))
         if not wide.equals(own):
             return Reading(pa.schema([*wide, *self._folders]), None)
-        return Reading(schema, pa.concat_tables(tables) if tables else self.shown(schema).empty_table())
+        return Reading(
+            schema, pa.concat_tables(tables) if tables else self.shown_schema(schema).empty_table()
+        )
 
     def _of_file(self, at: int, own: pa.Schema) -> pa.Schema:
         """The columns in the file's order. JSON members have names, so for JSON any order will do."""
@@ -177,8 +179,8 @@ class SeveralTexts:
             [own.field(name) if name in own.names else pa.field(name, pa.null()) for name in names]
         )
 
-    def _filled(self, at: int, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        visible, columns = self.shown(schema), []
+    def _with_folders(self, at: int, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        visible, columns = self.shown_schema(schema), []
         folders = dict(zip([field.name for field in self._folders], self._values[at], strict=True))
         for field in visible:
             if field.name in folders:
@@ -195,15 +197,17 @@ class SeveralTexts:
         stored = [pa.schema([field for field in schema if field.name not in folders]) for schema in (a, b)]
         return pa.schema([*join_schemas(*stored), *self._folders])
 
-    def shown(self, schema: pa.Schema) -> pa.Schema:
+    def shown_schema(self, schema: pa.Schema) -> pa.Schema:
         folders = {field.name for field in self._folders}
-        stored = self.files[0].shown(pa.schema([field for field in schema if field.name not in folders]))
+        stored = self.files[0].shown_schema(
+            pa.schema([field for field in schema if field.name not in folders])
+        )
         return pa.schema([*stored, *(noted_field(f.name, f.type, FROM_FOLDER) for f in self._folders)])
 
-    def where(self, block: FilesBlock) -> str:
+    def describe_place(self, block: FilesBlock) -> str:
         at, first = block.parts[0] if block.parts else (0, None)
         file = self.files[at]
-        return file.path.name if first is None else f"{file.path.name}, {file.where(first)}"
+        return file.path.name if first is None else f"{file.path.name}, {file.describe_place(first)}"
 
     def release(self) -> None:
         """Do nothing: no memory is held between reads."""

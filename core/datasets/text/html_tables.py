@@ -22,7 +22,7 @@ class _Tables(HTMLParser):
         self._open: list[list[list[str]]] = []
         self._cells: list[list[str] | None] = []
         self._spans: list[int] = []
-        self._hidden = 0
+        self._hidden_depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
@@ -30,7 +30,7 @@ class _Tables(HTMLParser):
             self._cells.append(None)
             self._spans.append(1)
         elif tag in ("script", "style"):
-            self._hidden += 1
+            self._hidden_depth += 1
         elif not self._open:
             return
         elif tag == "tr":
@@ -48,14 +48,14 @@ class _Tables(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("script", "style"):
-            self._hidden = max(0, self._hidden - 1)
+            self._hidden_depth = max(0, self._hidden_depth - 1)
         elif self._open and tag in ("td", "th", "tr"):
             self._end_cell()
         elif self._open and tag == "table":
             self._end_table()
 
     def handle_data(self, data: str) -> None:
-        if self._cells and not self._hidden:
+        if self._cells and not self._hidden_depth:
             cell = self._cells[-1]
             if cell is not None:
                 cell.append(data)

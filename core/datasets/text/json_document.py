@@ -52,8 +52,8 @@ class ArraySource(TextSource):
         for piece in super().pieces(size):
             data = scanner.lines(piece.data)
             if piece.last:
-                scanner.refuse_unfinished()
-            yield Piece(data, piece.done, piece.last)
+                scanner.refuse_unfinished_text()
+            yield Piece(data, piece.progress, piece.last)
 
 
 class _Scanner:
@@ -61,22 +61,24 @@ class _Scanner:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rest = b""  # may continue in the next piece: backslashes in a string, text before the array
+        self._remainder = (
+            b""  # may continue in the next piece: backslashes in a string, text before the array
+        )
         self._in_string = False
         self._depth = self._base = 0
         self._is_over = False
 
     def lines(self, data: bytes) -> bytes:
-        data = self._rest + data
+        data = self._remainder + data
         cut = len(data)
         while cut and data[cut - 1] == _BACKSLASH:
             cut -= 1
-        data, self._rest = data[:cut], data[cut:]
+        data, self._remainder = data[:cut], data[cut:]
         if not self._base:
             begin = self._beginning(data)
             if begin is None:
-                self._rest = data + self._rest
-                if len(self._rest) > LONGEST_BEGINNING:
+                self._remainder = data + self._remainder
+                if len(self._remainder) > LONGEST_BEGINNING:
                     raise self._no_array()
                 return b""
             data = data[begin:]
@@ -103,7 +105,7 @@ class _Scanner:
 
     def _split(self, data: bytes) -> bytes:
         if self._is_over:
-            self._refuse_rest(data)
+            self._refuse_remainder(data)
             return b""
         signs, text = _Signs(data, self._in_string), np.frombuffer(data, np.uint8).copy()
         depths = signs.depths(self._depth)
@@ -113,13 +115,13 @@ class _Scanner:
         if len(ends):
             end = int(signs.places[ends[0]])
             self._is_over, self._in_string, self._depth = True, False, self._base - 1
-            self._refuse_rest(data[end + 1 :])
+            self._refuse_remainder(data[end + 1 :])
             return text[:end].tobytes() + b"\n"
         self._in_string = signs.ends_in_string
         self._depth = int(depths[-1]) if len(depths) else self._depth
         return text.tobytes()
 
-    def _refuse_rest(self, data: bytes) -> None:
+    def _refuse_remainder(self, data: bytes) -> None:
         """Raise `FileProblem` for text after the document, and for another array of objects; other members
         may follow the array."""
         signs = _Signs(data, self._in_string)
@@ -143,7 +145,7 @@ class _Scanner:
         self._in_string = signs.ends_in_string
         self._depth = int(depths[-1]) if len(depths) else self._depth
 
-    def refuse_unfinished(self) -> None:
+    def refuse_unfinished_text(self) -> None:
         """Raise `FileProblem` if the text ended before the array."""
         if not self._base:
             raise self._no_array()
@@ -174,7 +176,7 @@ class _Signs:
         kinds = kinds[places]
         quotes = kinds == _QUOTE
         if b"\\" in data:
-            quotes[quotes] = ~_escaped(view, places[quotes])
+            quotes[quotes] = ~_escape_mask(view, places[quotes])
         inside = (np.cumsum(quotes, dtype=np.int32) + in_string) & 1
         outside = (inside == 0) & (kinds != _QUOTE)
         self.places, self.kinds = places[outside], kinds[outside]
@@ -195,7 +197,7 @@ class _Signs:
                 yield place, self._data[place + 1 :].lstrip()[:1]
 
 
-def _escaped(view: np.ndarray, quotes: np.ndarray) -> np.ndarray:
+def _escape_mask(view: np.ndarray, quotes: np.ndarray) -> np.ndarray:
     """A mask of the quotes that follow an odd number of backslashes."""
     escaped = (quotes > 0) & (view[quotes - 1] == _BACKSLASH)
     doubtful = quotes[escaped]

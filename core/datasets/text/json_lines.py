@@ -52,7 +52,7 @@ class JsonLines:
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         try:
-            return _typed(self._parse(block.data, schema), schema)
+            return _convert(self._parse(block.data, schema), schema)
         except pa.ArrowInvalid:
             return self._read_slowly(block, schema)
 
@@ -68,7 +68,7 @@ class JsonLines:
             pjson.ReadOptions(use_threads=False, block_size=len(data) + 1),
             pjson.ParseOptions(explicit_schema=raw, unexpected_field_behavior="error"),
         )
-        if any(_rounded(column) for column in rows.columns):
+        if any(_may_be_rounded(column) for column in rows.columns):
             raise pa.ArrowInvalid("a whole number may have been rounded")
         if any(map(_has_doubles, schema.types)) and loses_json_digits(data):
             raise pa.ArrowInvalid("a decimal was rounded")
@@ -84,7 +84,7 @@ class JsonLines:
         for place, field in enumerate(schema):
             values = [row.get(field.name) for row in rows]
             try:
-                columns.append(_fitted(values, field.type))
+                columns.append(_fit_values(values, field.type))
             except Inexact:
                 kinds[place] = pa.string()
         wide = pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)])
@@ -171,7 +171,7 @@ def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
 
 
-def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
+def _convert(rows: pa.Table, schema: pa.Schema) -> Reading:
     columns, kinds = [], []
     for field in schema:
         column = rows.column(field.name).combine_chunks()
@@ -183,19 +183,21 @@ def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
     return Reading(wide, pa.table(columns, names=schema.names) if wide.equals(schema) else None)
 
 
-def _rounded(values: pa.ChunkedArray | pa.Array) -> bool:
+def _may_be_rounded(values: pa.ChunkedArray | pa.Array) -> bool:
     """Whether a double, at any depth, is so large that a whole number may have lost digits."""
     if pa.types.is_list(values.type):
-        return _rounded(pc.list_flatten(values))
+        return _may_be_rounded(pc.list_flatten(values))
     if pa.types.is_struct(values.type):
-        return any(_rounded(pc.struct_field(values, [place])) for place in range(values.type.num_fields))
+        return any(
+            _may_be_rounded(pc.struct_field(values, [place])) for place in range(values.type.num_fields)
+        )
     if not pa.types.is_floating(values.type):
         return False
     most = pc.min_max(values).as_py()
     return any(value is not None and abs(value) >= _LAST_EXACT_INTEGER for value in most.values())
 
 
-def _fitted(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _fit_values(values: list[Any], kind: pa.DataType) -> pa.Array:
     if is_read_from_text(kind):
         column = read_as(from_values(values, pa.string()), kind)
         if column is None:

@@ -26,11 +26,11 @@ _NAMES = [name.lower() for name in (*calendar.month_name[1:], *calendar.month_ab
 _NUMBERS = [f"{number:02}" for number in (*range(1, 13), *range(1, 13), 9)]
 
 
-def numbered(texts: pa.Array) -> pa.Array:
+def number_months(texts: pa.Array) -> pa.Array:
     """Return the dates with the month as a number, `2000-01-1`, followed by any rest unchanged; null for
     texts of other forms. Years of two digits are not accepted: 01-Jan-20 may be of any century."""
     parts = pc.extract_regex(texts, _DATE)
-    year, month, day = (_joined(parts, name) for name in "ymd")
+    year, month, day = (_join_parts(parts, name) for name in "ymd")
     places = pc.index_in(
         pc.utf8_rtrim(pc.utf8_lower(month), characters="."), value_set=from_values(_NAMES, pa.string())
     )
@@ -40,7 +40,7 @@ def numbered(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(date, pc.struct_field(parts, "rest"), "")
 
 
-def _joined(parts: pa.StructArray, name: str) -> pa.Array:
+def _join_parts(parts: pa.StructArray, name: str) -> pa.Array:
     """The part from the form that matches; in the other two forms it is empty."""
     return pc.binary_join_element_wise(*(pc.struct_field(parts, f"{name}{form}") for form in (1, 2, 3)), "")
 

@@ -1,6 +1,6 @@
 """Regional notations of numbers, dates and booleans: decimal commas, day or month first, ja and nein.
 
-A `Spelled` type is a type with the rules that convert texts to it. It is inferred only if all values of a
+A `SpelledType` type is a type with the rules that convert texts to it. It is inferred only if all values of a
 column fit it and no other; if two readings fit, the column stays text, and a note says what it may be."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
 from lamella.core.datasets.text import month_names
 from lamella.core.datasets.text.exact_numbers import LAST_EXACT_INTEGER, doubles, integers
-from lamella.core.datasets.text.month_names import MONTH_NAMES, numbered
+from lamella.core.datasets.text.month_names import MONTH_NAMES, number_months
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
 COMMA, POINT = ",", "."
@@ -28,7 +28,7 @@ SEPARATORS = {" ": "[ \u00a0\u202f]", "'": "['\u2019]", ".": r"\.", ",": ",", ""
 
 @dataclass(frozen=True)
 class Conventions:
-    """The notation of values in a text; None means: detected column by column. `comma_seen` and `order_seen`
+    """The notation of values in a text; None means: detected column by column. `has_comma` and `date_order`
     are evidence from other columns."""
 
     decimal: str | None = None
@@ -36,24 +36,24 @@ class Conventions:
     dates: str | None = None
     zone: str | None = None
     booleans: tuple[tuple[str, str], ...] = ()
-    comma_seen: bool = False
-    order_seen: str | None = None
+    has_comma: bool = False
+    date_order: str | None = None
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """The rules for reading texts. `forced`: the user chose the type, so texts that do not fit become null.
-    `booleans` are words for true and false."""
+    """The rules for reading texts. `is_forced`: the user chose the type, so texts that do not fit become
+    null. `booleans` are words for true and false."""
 
     decimal: str = POINT
     thousands: str = ""
     order: str = ""
     zone: str = ""
-    forced: bool = False
+    is_forced: bool = False
     booleans: tuple[tuple[str, str], ...] = ()
 
 
-class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
+class SpelledType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """Takes the place of its storage type in the schema with which a text is read."""
 
     def __init__(self, storage: pa.DataType, spelling: Spelling) -> None:
@@ -65,7 +65,7 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
         return json.dumps(astuple(self.spelling)).encode()
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> Spelled:
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> SpelledType:
         spelling = Spelling(*json.loads(data))
         return cls(storage, replace(spelling, booleans=tuple((yes, no) for yes, no in spelling.booleans)))
 
@@ -121,7 +121,7 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
-def _any(texts: pa.Array, pattern: str) -> bool:
+def _any_matches(texts: pa.Array, pattern: str) -> bool:
     """Whether a text matches; usually one of the first does, and the others need not be searched."""
     some = (texts.slice(0, _GLIMPSE), texts.slice(_GLIMPSE))
     return any(pc.any(pc.match_substring_regex(part, pattern)).as_py() is True for part in some)
@@ -198,7 +198,7 @@ _USUAL |= {word: place == 0 for pair in YES_NO for place, word in enumerate(pair
 
 def _truths(texts: pa.Array, spelling: Spelling) -> pa.Array:
     chosen = {word.lower(): place == 0 for pair in spelling.booleans for place, word in enumerate(pair)}
-    meanings = _USUAL | chosen if spelling.forced else chosen
+    meanings = _USUAL | chosen if spelling.is_forced else chosen
     words = pc.utf8_lower(texts)
     is_true = pc.is_in(words, value_set=from_values([w for w in meanings if meanings[w]], pa.string()))
     known = pc.is_in(words, value_set=from_values([*meanings], pa.string()))
@@ -229,14 +229,14 @@ def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Arra
         numbers = since_midnight.astype(np.int32 if kind.bit_width == 32 else np.int64)
         return from_numpy(numbers, kind, valid & parts.present)
     if spelling.order == MONTH_NAMES:
-        texts = pc.coalesce(numbered(texts), texts)
+        texts = pc.coalesce(number_months(texts), texts)
     parts = _Parts(pc.extract_regex(texts, _ONLY_DAY if pa.types.is_date(kind) else _DAY_AND_TIME))
     days, valid = parts.days(spelling.order)
     valid &= parts.present
     if pa.types.is_date(kind):
         return pc.cast(from_numpy(days.astype(np.int32), pa.date32(), valid), kind)
     since_midnight, timely = parts.time(kind.unit)
-    if not spelling.forced:
+    if not spelling.is_forced:
         timely &= parts.lengths("h") > 0  # a day alone is a date
     if kind.unit == "ns":
         timely &= np.abs(days) <= _LAST_DAY_IN_NS
@@ -353,7 +353,7 @@ MAY_BE_BOOLEANS = "{} and {} may mean yes and no: say so to read them as true an
 
 def guess_boolean(texts: pa.Array, conventions: Conventions) -> Guess | None:
     """Return a boolean type if all values are words that the user chose for true and false, else None."""
-    spelled = Spelled(pa.bool_(), Spelling(booleans=conventions.booleans))
+    spelled = SpelledType(pa.bool_(), Spelling(booleans=conventions.booleans))
     return Guess(spelled) if conventions.booleans and spelled.read(texts) is not None else None
 
 
@@ -369,7 +369,7 @@ def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
 def _guess_number(texts: pa.Array, conventions: Conventions) -> Guess:
     for decimal, thousands in _ways_to_write(texts, conventions):
         for kind in (pa.int64(), pa.float64()):
-            spelled = Spelled(kind, Spelling(decimal, thousands))
+            spelled = SpelledType(kind, Spelling(decimal, thousands))
             if spelled.read(texts) is not None:
                 return Guess(spelled)
     if conventions.decimal is None and _all_match(texts, r"^-?[1-9][0-9]{0,2}(?:,[0-9]{3})?$"):
@@ -385,29 +385,29 @@ _CHOOSE = "say how numbers are written to read it as one"
 
 def _ways_to_write(texts: pa.Array, conventions: Conventions) -> list[tuple[str, str]]:
     """The possible pairs of decimal sign and thousands separator; empty if the values leave doubt."""
-    blanks = [sign for sign in (" ", "'") if _any(texts, SEPARATORS[sign])]
-    has_comma, has_point = _any(texts, ","), _any(texts, r"\.")
+    blanks = [sign for sign in (" ", "'") if _any_matches(texts, SEPARATORS[sign])]
+    has_comma, has_point = _any_matches(texts, ","), _any_matches(texts, r"\.")
     if conventions.decimal is not None:
-        return [_as_chosen(conventions.decimal, conventions.thousands, blanks)]
+        return [_complete_marks(conventions.decimal, conventions.thousands, blanks)]
     if blanks:
         sign = COMMA if has_comma else POINT
         return [(sign, blanks[0])] if has_comma != has_point and len(blanks) == 1 else []
     if has_comma and has_point:
-        comma_last, point_last = _any(texts, r"\.[0-9]{3},"), _any(texts, r",[0-9]{3}\.")
+        comma_last, point_last = _any_matches(texts, r"\.[0-9]{3},"), _any_matches(texts, r",[0-9]{3}\.")
         if not (comma_last or point_last):
-            comma_last, point_last = _any(texts, _SURE_COMMA), _any(texts, _SURE_POINT)
+            comma_last, point_last = _any_matches(texts, _SURE_COMMA), _any_matches(texts, _SURE_POINT)
         return [(COMMA, POINT)] * (comma_last and not point_last) + [(POINT, COMMA)] * (
             point_last and not comma_last
         )
     if has_comma:
-        if _any(texts, ",[0-9]{3},"):
+        if _any_matches(texts, ",[0-9]{3},"):
             return [(POINT, COMMA)]
-        return [(COMMA, "")] if conventions.comma_seen or _any(texts, _SURE_COMMA) else []
-    grouped = has_point and (conventions.comma_seen or _any(texts, r"\.[0-9]{3}\."))
+        return [(COMMA, "")] if conventions.has_comma or _any_matches(texts, _SURE_COMMA) else []
+    grouped = has_point and (conventions.has_comma or _any_matches(texts, r"\.[0-9]{3}\."))
     return [(COMMA, POINT)] if grouped else []
 
 
-def _as_chosen(decimal: str, thousands: str | None, blanks: Sequence[str]) -> tuple[str, str]:
+def _complete_marks(decimal: str, thousands: str | None, blanks: Sequence[str]) -> tuple[str, str]:
     if thousands is None:
         thousands = blanks[0] if blanks else POINT if decimal == COMMA else COMMA
     return decimal, thousands
@@ -419,15 +419,15 @@ def _guess_date(texts: pa.Array, conventions: Conventions) -> Guess:
 
 
 def _guess_named_date(texts: pa.Array, conventions: Conventions) -> Guess:
-    fit = numbered(texts).null_count == texts.null_count
+    fit = number_months(texts).null_count == texts.null_count
     return _guess_of_order(texts, MONTH_NAMES, "", conventions) if fit else Guess()
 
 
 def _guess_of_order(texts: pa.Array, order: str, note: str, conventions: Conventions) -> Guess:
-    zone = conventions.zone or "" if _any(texts, _WITH_TIME) else ""
+    zone = conventions.zone or "" if _any_matches(texts, _WITH_TIME) else ""
     times = [pa.timestamp(unit, zone or None) for unit in ("us", "ns")]
-    for kind in times if _any(texts, _WITH_TIME) else [pa.date32()]:
-        spelled = Spelled(kind, Spelling(order=order, zone=zone))
+    for kind in times if _any_matches(texts, _WITH_TIME) else [pa.date32()]:
+        spelled = SpelledType(kind, Spelling(order=order, zone=zone))
         if spelled.read(texts) is not None:
             return Guess(spelled, note)
     return Guess()
@@ -452,7 +452,7 @@ def _order_by_days(
     """`_order_of`, decided by values beyond 12. `few` is a mask of the two-digit years."""
     led = parts.lengths("a") == 4
     day_first, month_first = (bool(((parts.number(part) > 12) & ~led).any()) for part in "ab")
-    with_points = _any(texts, r"^[0-9]{1,2}\.")
+    with_points = _any_matches(texts, r"^[0-9]{1,2}\.")
     example = texts[0].as_py()
     years = " Years of two digits are those from 1969 to 2068" if few.any() else ""
     if day_first and month_first:
@@ -462,10 +462,10 @@ def _order_by_days(
         )
     if day_first or (month_first and not with_points):
         return (DAY_FIRST if day_first else MONTH_FIRST), years.strip()
-    if month_first or (few.any() and not conventions.order_seen):
+    if month_first or (few.any() and not conventions.date_order):
         return None, ""
-    if with_points or conventions.order_seen:
-        order = DAY_FIRST if with_points else conventions.order_seen
+    if with_points or conventions.date_order:
+        order = DAY_FIRST if with_points else conventions.date_order
         why = "as with points between" if with_points else "as in another column"
         first = "day" if order == DAY_FIRST else "month"
         return order, f"No day is after the 12th: read with the {first} first, {why}.{years}".rstrip(".")
@@ -482,44 +482,44 @@ def likely_spelling(texts: pa.Array, kind: pa.DataType, conventions: Conventions
     """Return the rules for reading texts as a type chosen by the user, derived from those that may fit it."""
     present = pc.utf8_trim_whitespace(pc.drop_null(texts))
     if pa.types.is_temporal(kind):
-        if _any(present.slice(0, _GLIMPSE), month_names.SIGNS):
+        if _any_matches(present.slice(0, _GLIMPSE), month_names.SIGNS):
             return Spelling(order=MONTH_NAMES)
         dated = present.filter(pc.match_substring_regex(present, _DAY_AND_TIME))
         order = _order_of(dated, conventions)[0] if len(dated) else None
-        return Spelling(order=order or conventions.dates or conventions.order_seen or YEAR_FIRST)
+        return Spelling(order=order or conventions.dates or conventions.date_order or YEAR_FIRST)
     plain = pc.replace_substring_regex(present, _CURRENCY + "$", "")
     numbers = plain.filter(pc.match_substring_regex(plain, _NUMBER_SIGNS))
     ways = _ways_to_write(numbers, conventions) if len(numbers) else []
-    if not ways and conventions.comma_seen:
+    if not ways and conventions.has_comma:
         ways = [(COMMA, POINT)]
     return Spelling(*ways[0]) if ways else Spelling()
 
 
 def evidence(kinds: Sequence[pa.DataType], conventions: Conventions) -> Conventions:
     """Return the conventions with evidence from columns of these types."""
-    spellings = [kind.spelling for kind in kinds if isinstance(kind, Spelled)]
+    spellings = [kind.spelling for kind in kinds if isinstance(kind, SpelledType)]
     orders = {spelling.order for spelling in spellings if spelling.order in _ORDERS}
     comma = any(s.decimal == COMMA for s in spellings)
     points = any(s.thousands == COMMA for s in spellings)
     return replace(
         conventions,
-        comma_seen=comma and not points,
-        order_seen=orders.pop() if len(orders) == 1 else None,
+        has_comma=comma and not points,
+        date_order=orders.pop() if len(orders) == 1 else None,
     )
 
 
-def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
+def revise(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
     """Return the type of values that read as `kind` by the plain rules, given evidence from other columns:
     1.234 beside decimal commas is a thousand."""
-    if pa.types.is_floating(kind) and (conventions.decimal == COMMA or conventions.comma_seen):
-        if not _any(texts, r"\."):
+    if pa.types.is_floating(kind) and (conventions.decimal == COMMA or conventions.has_comma):
+        if not _any_matches(texts, r"\."):
             return kind
-        if conventions.decimal is None and _any(texts, _SURE_POINT):
+        if conventions.decimal is None and _any_matches(texts, _SURE_POINT):
             return kind
         return guess(texts, conventions).kind or (pa.string() if conventions.decimal else kind)
     if conventions.zone and pa.types.is_timestamp(kind) and kind.tz is None:
         zone = conventions.zone
-        return Spelled(pa.timestamp(kind.unit, zone), Spelling(order=YEAR_FIRST, zone=zone))
+        return SpelledType(pa.timestamp(kind.unit, zone), Spelling(order=YEAR_FIRST, zone=zone))
     return kind
 
 
@@ -529,7 +529,7 @@ _DOUBTFUL = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
     """Return the second guess; if it changes the values, as of 1.234, a note says so."""
     kind = after.kind
-    if after.note or kind == before.kind or not (isinstance(kind, Spelled) and kind.is_number):
+    if after.note or kind == before.kind or not (isinstance(kind, SpelledType) and kind.is_number):
         return after
     example = _first_doubtful(texts)
     if example is None:
@@ -540,7 +540,7 @@ def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
 
 def saying_doubt(guess: Guess, texts: pa.Array) -> Guess:
     """Return the guess, with a note if all doubles might be whole numbers with points between thousands."""
-    if guess.kind != pa.float64() or _any(
+    if guess.kind != pa.float64() or _any_matches(
         texts, r"^\s*-?(?:0|[0-9]*\.(?:[0-9]{0,2}$|[0-9]{4})|[0-9]{4})|[eE]"
     ):
         return guess
@@ -557,40 +557,42 @@ def _first_doubtful(texts: pa.Array) -> str | None:
 
 
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """Return the narrowest type for both, of which at least one is `Spelled`."""
+    """Return the narrowest type for both, of which at least one is `SpelledType`."""
     for kind in (a, b):
-        if isinstance(kind, Spelled) and kind.spelling.forced:
+        if isinstance(kind, SpelledType) and kind.spelling.is_forced:
             return kind
     for kind, partner in ((a, b), (b, a)):
-        if isinstance(kind, Spelled) and pa.types.is_boolean(kind.storage_type):
+        if isinstance(kind, SpelledType) and pa.types.is_boolean(kind.storage_type):
             number = (
-                partner.is_number if isinstance(partner, Spelled) else partner in (pa.int64(), pa.float64())
+                partner.is_number
+                if isinstance(partner, SpelledType)
+                else partner in (pa.int64(), pa.float64())
             )
             return partner if number else pa.string()  # words such as 1 and 0 are numbers, too
-    spelled, partner = (a, b) if isinstance(a, Spelled) else (b, a)
-    if isinstance(partner, Spelled):
-        return _join_spelled(spelled, partner)
+    spelled, partner = (a, b) if isinstance(a, SpelledType) else (b, a)
+    if isinstance(partner, SpelledType):
+        return _join_spellings(spelled, partner)
     if spelled.is_number:
         return spelled if partner == pa.int64() else pa.string()
     same = partner == spelled.storage_type and spelled.spelling.order != ""
     return spelled if same else pa.string()
 
 
-def _join_spelled(a: Spelled, b: Spelled) -> pa.DataType:
+def _join_spellings(a: SpelledType, b: SpelledType) -> pa.DataType:
     if not (a.is_number and b.is_number):
         return _join_dates(a, b)
     thousands = {a.spelling.thousands, b.spelling.thousands} - {""}
     if a.spelling.decimal != b.spelling.decimal or len(thousands) > 1:
         return pa.string()
     kind = a.storage_type if a.storage_type == b.storage_type else pa.float64()
-    return Spelled(kind, Spelling(a.spelling.decimal, "".join(thousands)))
+    return SpelledType(kind, Spelling(a.spelling.decimal, "".join(thousands)))
 
 
-def _join_dates(a: Spelled, b: Spelled) -> pa.DataType:
+def _join_dates(a: SpelledType, b: SpelledType) -> pa.DataType:
     orders = {a.spelling.order, b.spelling.order} - {YEAR_FIRST}
     kinds = (a.storage_type, b.storage_type)
     are_times = all(map(pa.types.is_timestamp, kinds)) and a.spelling.zone == b.spelling.zone
     if len(orders) > 1 or not (are_times or kinds[0] == kinds[1]):
         return pa.string()
     finer = next((kind for kind in kinds if are_times and kind.unit == "ns"), kinds[0])
-    return Spelled(finer, (a if a.spelling.order in orders or not orders else b).spelling)
+    return SpelledType(finer, (a if a.spelling.order in orders or not orders else b).spelling)

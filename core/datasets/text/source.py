@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed
+from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed_files
 from lamella.core.datasets.options import codec_name
 from lamella.core.errors import FileProblem
 
@@ -131,10 +131,10 @@ class Characters(Protocol):
 def characters(encoding: str, is_named: bool, passing: bool = False) -> Characters:
     """Return a converter to UTF-8. `is_named`: the user chose the encoding, so no other is tried. `passing`:
     bytes that cannot be decoded are passed on."""
-    return _Checked(not is_named, passing) if encoding == UTF8 else _Converted(encoding, passing)
+    return _Utf8Checker(not is_named, passing) if encoding == UTF8 else _Converter(encoding, passing)
 
 
-class _Converted:
+class _Converter:
     def __init__(self, encoding: str, passing: bool = False) -> None:
         strict = ERRORS if encoding == WESTERN else "strict"
         self._decoder = codecs.getincrementaldecoder(encoding)(PASSING if passing else strict)
@@ -143,13 +143,13 @@ class _Converted:
         return self._decoder.decode(piece, final).encode(UTF8, "surrogatepass")
 
 
-class _Checked:
+class _Utf8Checker:
     """Passes UTF-8 through unchanged. If `lenient`, text that was ASCII so far is read as Western from the
     first bytes on that are not UTF-8."""
 
     def __init__(self, lenient: bool, passing: bool = False) -> None:
         self._lenient, self._passing = lenient, passing
-        self._rest = b""
+        self._remainder = b""
         self._western: Characters | None = None
 
     @property
@@ -163,9 +163,9 @@ class _Checked:
     def feed(self, piece: bytes, final: bool) -> bytes:
         if self._western:
             return self._western.feed(piece, final)
-        data = self._rest + piece if self._rest else piece
+        data = self._remainder + piece if self._remainder else piece
         cut = len(data) if final else _end_of_characters(data)
-        whole, self._rest = data[:cut], data[cut:]
+        whole, self._remainder = data[:cut], data[cut:]
         if whole.isascii():
             return whole
         try:
@@ -175,7 +175,7 @@ class _Checked:
                 if self._passing:
                     return whole
                 raise
-            self._western = _Converted(WESTERN)
+            self._western = _Converter(WESTERN)
             return self._western.feed(data, final)
         self._lenient = False
         return whole
@@ -256,11 +256,11 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of text. `done` is the number of bytes of the file read up to its end. `doubtful`: some bytes
-    are not text."""
+    """A stretch of text. `progress` is the number of bytes of the file read up to its end. `doubtful`: some
+    bytes are not text."""
 
     data: bytes
-    done: int
+    progress: int
     last: bool
     doubtful: bool = False
 
@@ -292,7 +292,7 @@ class TextSource:
     def pieces(self, size: int) -> Iterator[Piece]:
         """Yield stretches of about `size` bytes. Raises `FileProblem` at the first that is not text, unless
         `passing`."""
-        self.refuse_changed()
+        self.refuse_changed_file()
         reader = characters(self.encoding, self.is_named, self.passing)
         line = 1
         with open_bytes(self.path, self.compression) as (raw, position):
@@ -316,7 +316,7 @@ class TextSource:
         """Return the encoding of the whole text: one that begins as ASCII may stay so, or become Western."""
         if self.encoding != UTF8 or self.is_named:
             return self.encoding
-        reader = _Checked(lenient=True)
+        reader = _Utf8Checker(lenient=True)
         with open_bytes(self.path, self.compression) as (raw, _):
             raw.read(self.mark_bytes)
             while not reader.is_decided and (piece := raw.read(_PIECE_BYTES)):
@@ -327,8 +327,8 @@ class TextSource:
     def stamp(self) -> Stamp:
         return (str(self.path), *self.fingerprint)
 
-    def refuse_changed(self) -> None:
-        refuse_changed([self.stamp])
+    def refuse_changed_file(self) -> None:
+        refuse_changed_files([self.stamp])
 
     def _broken_encoding(self, line: int, error: UnicodeDecodeError) -> FileProblem:
         bad = error.object[error.start]
@@ -379,8 +379,8 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
             if compression is None:
                 yield file, file.tell
             else:
-                with _decompressed(path, file, compression) as plain:
-                    yield _Bounded(plain, file.tell, path), file.tell
+                with _decompress(path, file, compression) as plain:
+                    yield _BoundedReader(plain, file.tell, path), file.tell
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, OSError) and (compression is None or error.errno is not None):
             raise cannot_read(path, error) from error
@@ -393,7 +393,7 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
 
 
 @contextmanager
-def _decompressed(path: Path, file: BinaryIO, compression: str) -> Iterator[Bytes]:
+def _decompress(path: Path, file: BinaryIO, compression: str) -> Iterator[Bytes]:
     if compression == XZ:
         with lzma.open(file) as plain:
             yield plain
@@ -440,21 +440,22 @@ MOST_PLAIN_BYTES, MOST_TIMES = 512 << 20, 500
 bomb."""
 
 
-class _Bounded:
+class _BoundedReader:
     """Refuses compressed data that expands too much, whatever size it claims to have."""
 
     def __init__(self, plain: Bytes, position: Callable[[], int], path: Path) -> None:
-        self._plain, self._done, self._path = plain, position, path
+        self._plain, self._position, self._path = plain, position, path
         self._total = 0
 
     def read(self, size: int, /) -> bytes:
         data = self._plain.read(size)
         self._total += len(data)
-        if self._total > MOST_PLAIN_BYTES and self._total > MOST_TIMES * self._done():
+        if self._total > MOST_PLAIN_BYTES and self._total > MOST_TIMES * self._position():
             raise FileProblem(
                 self._path,
                 f"is more than {MOST_TIMES:,} times as large when it is decompressed",
-                f"{self._done():,} bytes gave {self._total >> 20:,} MB so far, as real data hardly ever does",
+                f"{self._position():,} bytes gave {self._total >> 20:,} MB so far, "
+                "as real data hardly ever does",
                 "Check where it comes from; to open it all the same, decompress it yourself",
             )
         return data

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets.text import regional
 from lamella.core.datasets.text.exact_numbers import doubles, integers
-from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.text.regional import Conventions, SpelledType
 
 MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
 """Placeholder types for text whose type later values may decide: nothing but null markers, which fit any
@@ -34,18 +34,18 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return pa.nulls(len(texts), pa.string()) if texts.null_count == len(texts) else None
     if is_undecided(kind):
         return texts if join(tentative_type(texts), kind) == kind else None
-    parse = kind.read if isinstance(kind, Spelled) else _READERS[kind]
+    parse = kind.read if isinstance(kind, SpelledType) else _READERS[kind]
     values = parse(texts)
     if values is not None:
         return values
-    cleaned = _cleaned(texts)
+    cleaned = _clean(texts)
     return None if cleaned is None else parse(cleaned)
 
 
-def convert(texts: pa.Array, kind: Spelled) -> tuple[pa.Array, pa.Array | None]:
+def convert(texts: pa.Array, kind: SpelledType) -> tuple[pa.Array, pa.Array | None]:
     """Return `texts` as a type chosen by the user, and a mask of those that do not fit and become null; the
     mask is None if there are none."""
-    cleaned = _cleaned(texts)
+    cleaned = _clean(texts)
     texts = texts if cleaned is None else cleaned
     values = kind.convert(texts)
     if values.null_count == texts.null_count:
@@ -69,7 +69,7 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
     """`tentative_type` with a note."""
     if texts.null_count == len(texts):
         return regional.Guess(pa.null())
-    cleaned = _cleaned(texts)
+    cleaned = _clean(texts)
     plain = texts if cleaned is None else cleaned
     if plain.null_count == len(plain):
         return regional.Guess(MARKERS_ALONE)
@@ -81,14 +81,14 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
         if values is not None and _only_specials(values):
             return regional.Guess(SPECIALS_ALONE)
         if values is not None:
-            return regional.Guess(kind if conventions is None else regional.revised(kind, plain, conventions))
+            return regional.Guess(kind if conventions is None else regional.revise(kind, plain, conventions))
     guess = regional.Guess() if conventions is None else regional.guess(plain, conventions)
     return guess if guess.kind is not None else replace(guess, kind=pa.string())
 
 
 def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
     """Return the usual words for yes and no of a column of text that holds only these; else None."""
-    cleaned = _cleaned(texts)
+    cleaned = _clean(texts)
     return regional.yes_and_no(pc.drop_null(texts if cleaned is None else cleaned))
 
 
@@ -117,8 +117,8 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
         return a
     for kind in (pa.null(), MARKERS_ALONE):
         if kind in kinds:
-            return _other(kind, a, b)
-    if isinstance(a, Spelled) or isinstance(b, Spelled):
+            return _other_type(kind, a, b)
+    if isinstance(a, SpelledType) or isinstance(b, SpelledType):
         return regional.join(a, b)
     if kinds <= {pa.int64(), pa.float64(), SPECIALS_ALONE}:
         return pa.float64()
@@ -127,7 +127,7 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     return pa.string()
 
 
-def _other(kind: pa.DataType, a: pa.DataType, b: pa.DataType) -> pa.DataType:
+def _other_type(kind: pa.DataType, a: pa.DataType, b: pa.DataType) -> pa.DataType:
     return b if a.equals(kind) else a
 
 
@@ -136,7 +136,7 @@ def _only_specials(values: pa.Array) -> bool:
     return pa.types.is_floating(values.type) and not pc.any(pc.is_finite(values)).as_py()
 
 
-def _cleaned(texts: pa.Array) -> pa.Array | None:
+def _clean(texts: pa.Array) -> pa.Array | None:
     """The texts without surrounding blanks and null markers; None if there are no such."""
     trimmed = pc.utf8_trim_whitespace(texts)
     missing = pc.is_in(trimmed, value_set=_markers())
@@ -155,12 +155,12 @@ def _booleans(texts: pa.Array) -> pa.Array | None:
 
 
 def _dates(texts: pa.Array) -> pa.Array | None:
-    return _cast_dated(texts, pa.date32()) if _lengths_within(texts, 10, 10) else None
+    return _cast_dates(texts, pa.date32()) if _lengths_within(texts, 10, 10) else None
 
 
 def _timestamps(kind: pa.DataType) -> Reader:
     def read(texts: pa.Array) -> pa.Array | None:
-        return _cast_dated(texts, kind) if _lengths_within(texts, _SHORTEST_TIMESTAMP, 40) else None
+        return _cast_dates(texts, kind) if _lengths_within(texts, _SHORTEST_TIMESTAMP, 40) else None
 
     return read
 
@@ -170,7 +170,7 @@ def _lengths_within(texts: pa.Array, shortest: int, longest: int) -> bool:
     return lengths["min"] is None or (lengths["min"] >= shortest and lengths["max"] <= longest)
 
 
-def _cast_dated(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+def _cast_dates(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """Cast to a date or time; None if a year is 0, which Python and most programs do not support."""
     return None if pc.any(pc.starts_with(texts, "0000")).as_py() else _cast(texts, kind)
 
@@ -282,7 +282,7 @@ def _join_fields(a: list[pa.Field], b: list[pa.Field]) -> list[pa.Field]:
 
 def solid(kind: pa.DataType) -> pa.DataType:
     """Return the stored type for `kind`, which is text if it is undecided."""
-    if isinstance(kind, Spelled):
+    if isinstance(kind, SpelledType):
         return kind.storage_type
     if pa.types.is_null(kind) or is_undecided(kind) or (pa.types.is_struct(kind) and not kind.num_fields):
         return pa.string()

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from lamella.core.errors import BadFilter, LamellaError
-from lamella.core.filters.expr import flagged
+from lamella.core.filters.expr import apply_flags
 from lamella.core.filters.operators import OPERATORS
 from lamella.core.filters.temporal import (
     moment_from_text,
@@ -34,7 +34,7 @@ BEFORE = 30
 def pointing(error: E, text: str, start: int, stop: int) -> E:
     """Add the line with the position to the error's message, underlined with carets."""
     error.span = (start, stop)
-    error.args = (f"{error}\n{marked(text, start, stop)}",)
+    error.args = (f"{error}\n{mark_position(text, start, stop)}",)
     return error
 
 
@@ -43,7 +43,7 @@ def unreadable(text: str, start: int, stop: int, why: str, fix: str = "") -> Bad
     return pointing(BadFilter(what, why, fix), text, start, stop)
 
 
-def marked(text: str, start: int, stop: int) -> str:
+def mark_position(text: str, start: int, stop: int) -> str:
     """The line and its carets, indented; a long line is cut to the surroundings of the position."""
     begin = text.rfind("\n", 0, start) + 1
     end = text.find("\n", start)
@@ -66,11 +66,11 @@ CONSTANTS: dict[str, Any] = {
 """Words that are values."""
 
 
-def unquoted(raw: str) -> str:
+def unquote(raw: str) -> str:
     return raw[1:-1].replace("''", "'")
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -109,10 +109,10 @@ def clock(raw: str) -> dt.time | str:
     return raw if nanoseconds % 1000 else when
 
 
-def typed(raw: str) -> Any:
+def parse_typed_literal(raw: str) -> Any:
     """Parse a typed literal, such as `decimal '1.10'` or `x'00ff'`."""
     kind, quote, text = raw.partition("'")
-    return _TYPED[kind.strip().casefold()](unquoted(quote + text))
+    return _TYPED_LITERALS[kind.strip().casefold()](unquote(quote + text))
 
 
 def _decimal(text: str) -> Decimal:
@@ -122,7 +122,7 @@ def _decimal(text: str) -> Decimal:
         raise ValueError("it is not a number") from None
 
 
-_TYPED: dict[str, Callable[[str], Any]] = {
+_TYPED_LITERALS: dict[str, Callable[[str], Any]] = {
     "decimal": _decimal,
     "date": dt.date.fromisoformat,
     "timestamp": saved_moment,
@@ -185,14 +185,14 @@ class TokenCursor:
 
 
 _TEXT = r"'(?:[^']|'')*'"
-_QUOTED = r'"(?:[^"]|"")*"'
+_QUOTED_NAME = r'"(?:[^"]|"")*"'
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?"
 _DAY = r"\d{4}-\d{1,2}-\d{1,2}"
 _REGEX = r"|(?P<regex>/(?:[^/\\\n]|\\[^\n])*/[a-z]*)"
 _SIGNS = r"<=|>=|<>|!=|==|[=<>~%(),:\[\]{}]"
 
 
-def _compiled(regex: str, plus_or_minus: str, signs: str) -> re.Pattern[str]:
+def _compile(regex: str, plus_or_minus: str, signs: str) -> re.Pattern[str]:
     return re.compile(
         rf"""(?P<space>\s+)
     |(?P<typed>(?:decimal|date|timestamp|time|duration|x)\s*{_TEXT})
@@ -202,28 +202,28 @@ def _compiled(regex: str, plus_or_minus: str, signs: str) -> re.Pattern[str]:
     |(?P<number>{plus_or_minus}(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)
     |(?P<endless>[+-]inf(?:inity)?\b)
     {regex}
-    |(?P<name>(?:[^\W\d]\w*|{_QUOTED})(?:\.(?:\w+|{_QUOTED}))*)
+    |(?P<name>(?:[^\W\d]\w*|{_QUOTED_NAME})(?:\.(?:\w+|{_QUOTED_NAME}))*)
     |(?P<sign>{signs})""",
         re.VERBOSE | re.IGNORECASE,
     )
 
 
-_TOKENS = _compiled(_REGEX, "[+-]?", _SIGNS)
+_TOKENS = _compile(_REGEX, "[+-]?", _SIGNS)
 _ARITHMETIC = rf"//|\*\*|\|\||[-+*/^]|{_SIGNS}"
-_IN_EXPRESSIONS = _compiled("", rf"(?:[+-](?!{_DAY}))?", _ARITHMETIC)
-_PATTERNS = _compiled(_REGEX, "[+-]?", _ARITHMETIC)
+_IN_EXPRESSIONS = _compile("", rf"(?:[+-](?!{_DAY}))?", _ARITHMETIC)
+_PATTERNS = _compile(_REGEX, "[+-]?", _ARITHMETIC)
 _BEFORE_PATTERNS = frozenset({"~", "matches"})
-_NAME_PART = re.compile(rf"{_QUOTED}|[^.\"]+")
+_NAME_PART = re.compile(rf"{_QUOTED_NAME}|[^.\"]+")
 _DIGITS = frozenset({"moment", "clock", "number"})
 _READERS: dict[str, Callable[[str], Any]] = {
-    "typed": typed,
-    "text": unquoted,
+    "typed": parse_typed_literal,
+    "text": unquote,
     "moment": moment,
     "clock": clock,
     "number": number,
     "endless": float,
 }
-_NEVER_CLOSED = {
+_UNCLOSED_MESSAGES = {
     "'": ("The text that begins here has no end", "Close it with a single quote; one inside it is doubled"),
     '"': ("The name that begins here has no end", "Close it with a double quote; one inside it is doubled"),
     "/": ("The pattern that begins here has no end", "Close it with a slash; one inside it is written \\/"),
@@ -268,7 +268,7 @@ def _token(text: str, match: re.Match[str], continuing: str) -> Token:
     if group == "sign":
         return Token(Part.SIGN, raw, start)
     if group == "name":
-        return Token(Part.NAME if '"' in raw else Part.WORD, raw, start, _spelled(raw))
+        return Token(Part.NAME if '"' in raw else Part.WORD, raw, start, _unquote_name(raw))
     if group in _DIGITS:
         _refuse_letters(text, match, continuing)
     if group == "regex":
@@ -281,13 +281,13 @@ def _token(text: str, match: re.Match[str], continuing: str) -> Token:
 
 def _pattern(text: str, match: re.Match[str]) -> Token:
     try:
-        pattern, folds = flagged(*read_pattern(match.group()))
+        pattern, folds = apply_flags(*read_pattern(match.group()))
     except BadFilter as error:
         raise pointing(error, text, *match.span()) from None
     return Token(Part.VALUE, match.group(), match.start(), pattern, folds)
 
 
-def _spelled(raw: str) -> str:
+def _unquote_name(raw: str) -> str:
     parts = _NAME_PART.findall(raw) if '"' in raw else [raw]
     return ".".join(p[1:-1].replace('""', '"') if p.startswith('"') else p for p in parts)
 
@@ -305,8 +305,8 @@ def _refuse_letters(text: str, match: re.Match[str], continuing: str) -> None:
 
 def _stray(text: str, at: int) -> Exception:
     sign = text[at]
-    if sign in _NEVER_CLOSED:
-        why, fix = _NEVER_CLOSED[sign]
+    if sign in _UNCLOSED_MESSAGES:
+        why, fix = _UNCLOSED_MESSAGES[sign]
         return unreadable(text, at, at + 1, why, fix)
     meant = _OTHER_SIGNS.get(sign)
     fix = (
@@ -366,7 +366,7 @@ def is_place(part: str) -> bool:
     return "{" in part
 
 
-def _all() -> list[Spelling]:
+def _all_spellings() -> list[Spelling]:
     """All spellings, the longest lead first, so that `is not null` comes before `is`."""
     spellings = [(operator.id, operator.spelling) for operator in OPERATORS.values()]
     all_spellings = [Spelling(id_, parts_of(spelling)) for id_, spelling in (*spellings, *ALSO)]
@@ -380,7 +380,7 @@ def _by_first(spellings: list[Spelling]) -> dict[str, list[Spelling]]:
     return by_first
 
 
-SPELLINGS: Mapping[str, list[Spelling]] = _by_first(_all())
+SPELLINGS: Mapping[str, list[Spelling]] = _by_first(_all_spellings())
 """Spellings by their first word or sign."""
 
 PHRASES = list(dict.fromkeys(" ".join(parts_of(o.spelling.partition("{")[0])) for o in OPERATORS.values()))

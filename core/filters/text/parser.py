@@ -27,7 +27,7 @@ from lamella.core.filters.text.lexer import (
     TokenCursor,
     is_place,
     pointing,
-    quoted,
+    quote_text,
     spelling_at,
     tokens,
     unreadable,
@@ -45,7 +45,7 @@ class Group:
     commas: bool = False
     start: int | None = None
     nots: int = 0
-    done: list[Filter] = field(default_factory=list)
+    conditions: list[Filter] = field(default_factory=list)
     alternatives: list[list[Filter]] = field(default_factory=lambda: [[]])
 
     def add(self, condition: Filter) -> None:
@@ -59,14 +59,14 @@ class Group:
         self.alternatives.append([])
 
     def comma(self) -> None:
-        self.done.append(self._current())
+        self.conditions.append(self._current())
         self.alternatives = [[]]
 
     def value(self) -> Filter:
         if self.make is None:
             return self._current()
         last = [self._current()] if self.alternatives[0] else []
-        return self.make((*self.done, *last))
+        return self.make((*self.conditions, *last))
 
     def _current(self) -> Filter:
         conjunctions = [
@@ -119,30 +119,32 @@ def no_connective(text: str, token: Token) -> BadFilter:
         fix = "Join two comparisons: delay > 60 and delay < 90; or write: delay between 60 and 90"
         return unreadable(text, token.start, token.stop, "A condition can compare only once", fix)
     fix = _did_you_mean(nearest(token.word, ["and", "or"])) if token.part is Part.WORD else ""
-    why = f"'and' or 'or' is expected here, not {_quoted(token)}"
+    why = f"'and' or 'or' is expected here, not {_token_text(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
 
 def no_value(text: str, token: Token) -> BadFilter:
     fix = "Put text in single quotes, and a column name that is a keyword in double quotes"
-    return unreadable(text, token.start, token.stop, f"A value is expected here, not {_quoted(token)}", fix)
+    return unreadable(
+        text, token.start, token.stop, f"A value is expected here, not {_token_text(token)}", fix
+    )
 
 
-def not_expected(text: str, token: Token, part: str) -> BadFilter:
-    return unreadable(text, token.start, token.stop, f"'{part}' is expected here, not {_quoted(token)}")
+def unexpected_token_error(text: str, token: Token, part: str) -> BadFilter:
+    return unreadable(text, token.start, token.stop, f"'{part}' is expected here, not {_token_text(token)}")
 
 
 def no_parenthesis(text: str, token: Token) -> BadFilter:
     fix = f"Write ({token.text})" if token.part is Part.VALUE else ""
     return unreadable(
-        text, token.start, token.stop, f"A parenthesis is expected here, not {_quoted(token)}", fix
+        text, token.start, token.stop, f"A parenthesis is expected here, not {_token_text(token)}", fix
     )
 
 
 def unfinished_list(text: str, opener: Token, token: Token) -> BadFilter:
     if token.part is Part.END:
-        return never_closed(text, opener)
-    why = f"A comma or ) is expected here, not {_quoted(token)}"
+        return unclosed_error(text, opener)
+    why = f"A comma or ) is expected here, not {_token_text(token)}"
     return unreadable(text, token.start, token.stop, why)
 
 
@@ -150,13 +152,13 @@ def unfinished_value(text: str, opener: Token, token: Token, close: str) -> BadF
     if token.part is Part.END:
         why = f"The '{opener.text}' that opens here is never closed"
         return unreadable(text, opener.start, opener.stop, why)
-    why = f"A comma or {close} is expected here, not {_quoted(token)}"
+    why = f"A comma or {close} is expected here, not {_token_text(token)}"
     return unreadable(text, token.start, token.stop, why)
 
 
 def no_field(text: str, token: Token) -> BadFilter:
     fix = "Write a struct as {name: value}; put a name with other characters in double quotes"
-    why = f"The name of a field is expected here, not {_quoted(token)}"
+    why = f"The name of a field is expected here, not {_token_text(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
 
@@ -164,17 +166,17 @@ def too_deep(text: str, token: Token) -> BadFilter:
     return unreadable(text, token.start, token.stop, "Values are nested too deep here")
 
 
-def never_closed(text: str, opener: Token) -> BadFilter:
+def unclosed_error(text: str, opener: Token) -> BadFilter:
     return unreadable(text, opener.start, opener.stop, "The parenthesis that opens here is never closed")
 
 
 def meant_as_text(error: E, name: str, text: str, token: Token) -> E:
     """Explain that `token`, where a value is expected, was taken for the column `name`."""
-    error.args = (f"{error} If it is text, write it in single quotes: {quoted(name)}.",)
+    error.args = (f"{error} If it is text, write it in single quotes: {quote_text(name)}.",)
     return pointing(error, text, token.start, token.stop)
 
 
-def _quoted(token: Token) -> str:
+def _token_text(token: Token) -> str:
     if token.part is Part.END:
         return "the end"
     return token.text if token.part is Part.VALUE else f"'{token.text}'"
@@ -188,7 +190,7 @@ def _operators(phrases: list[str]) -> str:
     return "There are: " + ", ".join(phrases)
 
 
-_NESTED = {"[": "]", "{": "}"}
+_BRACKETS = {"[": "]", "{": "}"}
 _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
 
 
@@ -212,7 +214,7 @@ class Reader(TokenCursor):
                 return self._whole()
             self._connective()
 
-    def read_one(self, at: int) -> tuple[Filter, int]:
+    def read_condition(self, at: int) -> tuple[Filter, int]:
         """Parse the single condition or group that begins at a token; return it, and the index of the next
         token."""
         self._at, self._groups = at, [Group()]
@@ -265,7 +267,7 @@ class Reader(TokenCursor):
     def _whole(self) -> Filter:
         group = self._groups[-1]
         if group.opener:
-            raise never_closed(self.text, group.opener)
+            raise unclosed_error(self.text, group.opener)
         return group.value()
 
     # Conditions -----------------------------------------------------------------------------
@@ -320,7 +322,7 @@ class Reader(TokenCursor):
             elif self._word() == part:
                 self._take()
             else:
-                raise not_expected(self.text, self._next, part)
+                raise unexpected_token_error(self.text, self._next, part)
         return Predicate(column, spelling.operator, tuple(values), folds or self._in_any_case())
 
     def _in_any_case(self) -> bool:
@@ -345,20 +347,20 @@ class Reader(TokenCursor):
         self._take()
         return items
 
-    def _nested(self, opener: Token, depth: int = 0) -> Any:
+    def _read_nested(self, opener: Token, depth: int = 0) -> Any:
         """Read `[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
         if depth > DEEPEST:
             raise too_deep(self.text, opener)
         values: list[Any] = []
         fields: dict[str, Any] = {}
-        close = _NESTED[opener.word]
+        close = _BRACKETS[opener.word]
         while self._word() != close:
             if opener.word == "{":
                 name = self._take()
                 if name.part not in (Part.WORD, Part.NAME):
                     raise no_field(self.text, name)
                 if self._word() != ":":
-                    raise not_expected(self.text, self._next, ":")
+                    raise unexpected_token_error(self.text, self._next, ":")
                 self._take()
                 fields[str(name.value)] = self._inside(depth)
             else:
@@ -371,8 +373,8 @@ class Reader(TokenCursor):
         return fields if opener.word == "{" else values
 
     def _inside(self, depth: int) -> Any:
-        if self._word() in _NESTED:
-            return self._nested(self._take(), depth + 1)
+        if self._word() in _BRACKETS:
+            return self._read_nested(self._take(), depth + 1)
         token = self._next
         value = self._value()
         if isinstance(value, Reference):
@@ -383,8 +385,8 @@ class Reader(TokenCursor):
         token = self._take()
         if token.part is Part.VALUE:
             return token.value
-        if token.word in _NESTED:
-            return self._nested(token)
+        if token.word in _BRACKETS:
+            return self._read_nested(token)
         if token.word in CONSTANTS:
             return CONSTANTS[token.word]
         if token.part is Part.NAME or (token.part is Part.WORD and token.word not in KEYWORDS):
@@ -403,7 +405,7 @@ def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") ->
     If the `schema` of the dataset `name` is given, the filter is also checked like in `core.filters.bind`;
     its errors, including `UnknownColumn`, show the position too.
     """
-    tree, reader = _known(text) if len(text) <= LONGEST_KEPT else _read(text)
+    tree, reader = _cached_read(text) if len(text) <= LONGEST_KEPT else _read(text)
     if schema is not None:
         refuse_unfit(tree, reader, schema, name)
     return tree
@@ -414,7 +416,7 @@ def _read(text: str) -> tuple[Filter, Reader]:
     return reader.read(), reader
 
 
-_known = lru_cache(KEPT)(_read)
+_cached_read = lru_cache(KEPT)(_read)
 
 
 def refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
@@ -423,11 +425,13 @@ def refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> 
         bind(tree, schema, name)
     except LamellaError:
         for predicate, spelled in reader.conditions:
-            _refuse_one(predicate, spelled, reader.text, schema, name)
+            _refuse_condition(predicate, spelled, reader.text, schema, name)
         raise
 
 
-def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: pa.Schema, name: str) -> None:
+def _refuse_condition(
+    predicate: Predicate, spelled: list[Token], text: str, schema: pa.Schema, name: str
+) -> None:
     try:
         bind(predicate, schema, name)
     except UnknownColumn as error:
@@ -439,11 +443,11 @@ def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: p
         reference = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
         if reference is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
             raise meant_as_text(error, reference, text, _naming(reference, spelled)) from None
-        first, last = _refused(error, spelled)
+        first, last = _refused_tokens(error, spelled)
         raise pointing(error, text, first.start, last.stop) from None
 
 
-def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
+def _refused_tokens(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
     """The tokens of the value that does not fit, or of the whole condition."""
     for token in spelled:
         if isinstance(error, BadValue) and token.part is Part.VALUE and token.value is error.value:

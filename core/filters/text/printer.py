@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from lamella.core.errors import BadFilter
-from lamella.core.filters.binding import counted, known_operator
+from lamella.core.filters.binding import check_count, known_operator
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
 from lamella.core.filters.temporal import moment_text, span_ns, span_text
 from lamella.core.filters.text.lexer import (
@@ -21,14 +21,14 @@ from lamella.core.filters.text.lexer import (
     LIST,
     is_place,
     parts_of,
-    quoted,
+    quote_text,
     read_pattern,
 )
 from lamella.core.filters.values import MOST_DIGITS, natural
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
-_RESERVED = KEYWORDS | CONSTANTS.keys() | {"when"}
+_RESERVED_WORDS = KEYWORDS | CONSTANTS.keys() | {"when"}
 """`when` is reserved because conditions may be part of expressions."""
 
 
@@ -77,7 +77,7 @@ def _parts(node: Branch) -> list[Filter | _Inside | str]:
 
 def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
     operator = known_operator(predicate)
-    values = list(counted(predicate, operator))
+    values = list(check_count(predicate, operator))
     parts: list[Filter | _Inside | str] = [name(predicate.column)]
     for part in parts_of(operator.spelling):
         parts.append(" ")
@@ -86,7 +86,7 @@ def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
         elif part == FILTER:
             parts += ["(", _Inside(values[0]), ")"]
         elif is_place(part):
-            parts.append(_one(operator.id, values[int(part[1:-1])]))
+            parts.append(_pattern_or_value(operator.id, values[int(part[1:-1])]))
         else:
             parts.append(part)
     return [*parts, " ".join(["", *IN_ANY_CASE])] if predicate.ignore_case else parts
@@ -94,13 +94,13 @@ def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
 
 def name(column: str) -> str:
     """A column's name, in double quotes if it needs them."""
-    if _BARE.fullmatch(column) and column.casefold() not in _RESERVED:
+    if _BARE.fullmatch(column) and column.casefold() not in _RESERVED_WORDS:
         return column
     return '"' + column.replace('"', '""') + '"'
 
 
-def _one(operator: str, value: Any) -> str:
-    return slashed(value) if operator == "regex" and isinstance(value, str) else _value(value)
+def _pattern_or_value(operator: str, value: Any) -> str:
+    return pattern_text(value) if operator == "regex" and isinstance(value, str) else _value(value)
 
 
 def _value(value: Any) -> str:
@@ -125,11 +125,11 @@ def literal(value: Any) -> str:
     raise BadFilter(f"{value!r} cannot be written in a condition as text")
 
 
-def slashed(regex: str) -> str:
+def pattern_text(regex: str) -> str:
     """A pattern as `/…/` if that reads back as the same pattern, otherwise as quoted text."""
     raw = "/" + regex.replace("/", "\\/") + "/"
     whole = re.fullmatch(r"/(?:[^/\\\n]|\\[^\n])+/", raw)
-    return raw if whole and read_pattern(raw)[0] == regex else quoted(regex)
+    return raw if whole and read_pattern(raw)[0] == regex else quote_text(regex)
 
 
 def _whole(value: int) -> str:
@@ -145,7 +145,7 @@ def _float(value: float) -> str:
 
 def _timestamp(value: dt.datetime) -> str:
     if getattr(value, "nanosecond", 0):
-        return quoted(value.isoformat(sep=" "))
+        return quote_text(value.isoformat(sep=" "))
     plain = moment_text(value).replace("T", " ")
     return plain if _BARE_MOMENT.fullmatch(plain) and len(plain) <= 32 else f"timestamp '{plain}'"
 
@@ -155,7 +155,7 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (bool, lambda value: "true" if value else "false"),
     (int, _whole),
     (float, _float),
-    (str, quoted),
+    (str, quote_text),
     (Decimal, lambda value: f"decimal '{value}'"),
     ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),
     (dt.datetime, _timestamp),

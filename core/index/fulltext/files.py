@@ -28,7 +28,7 @@ from lamella.core.index.definition import DRAFT, Index, IndexFolder
 from lamella.core.index.fulltext.part import Part, Texts, TooLarge, Vocabulary, build, schema_of
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 
 FORMAT = 3
@@ -164,7 +164,7 @@ def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int,
 
 def _cuts(source: Source) -> list[tuple[int, int]]:
     """Ranges of rows whose texts are not too large together, as far as the file's metadata shows."""
-    footer, named = unchanged(source.segment), source.segment.names
+    footer, named = unchanged_footer(source.segment), source.segment.names
     names = {named[key] for key in source.keys if key in named}
     cuts, size = [0], 0
     for group, start in enumerate(footer.row_group_starts[:-1].tolist()):
@@ -179,7 +179,7 @@ def _cuts(source: Source) -> list[tuple[int, int]]:
 
 
 def _texts(source: Source, first: int, stop: int) -> Texts:
-    footer, names = unchanged(source.segment), source.segment.names
+    footer, names = unchanged_footer(source.segment), source.segment.names
     columns = [Column(names[k], footer.schema.field(names[k]).type, k) for k in source.keys if k in names]
     starts = footer.row_group_starts
     groups = [g for g in range(len(starts) - 1) if starts[g] < stop and starts[g + 1] > first]

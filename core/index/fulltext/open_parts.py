@@ -135,7 +135,7 @@ def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.nda
         for number, segment in enumerate(snapshot.segments)
         if not isinstance(segment, FileSegment)
     ]
-    return without(union(changed_positions(snapshot, columns), *loose), snapshot.deleted)
+    return without(union(changed_positions(snapshot, columns), *loose), snapshot.deleted_positions)
 
 
 def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
@@ -189,10 +189,10 @@ class OpenFulltext:
         self._open: OrderedDict[Path, FileParts] = OrderedDict()
         self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
         self._placed: OrderedDict[tuple[object, ...], list[PlacedPart]] = OrderedDict()
-        self.forked()
+        self.reset_after_fork()
         call_after_fork(self)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Replace the locks, whose holders do not exist in the child."""
         self._one_at_a_time = threading.Lock()
         self._making: dict[Index, threading.RLock] = {}
@@ -241,7 +241,7 @@ class OpenFulltext:
     def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[PlacedPart]:
         own_columns = (c for c in snapshot.columns if c.key in index.keys and not c.path)
         columns = sorted(own_columns, key=lambda column: column.key)
-        gone = union(snapshot.deleted, changed_positions(snapshot, columns))
+        gone = union(snapshot.deleted_positions, changed_positions(snapshot, columns))
         placed = []
         for number, segment in enumerate(snapshot.segments):
             if isinstance(segment, FileSegment):

@@ -23,7 +23,7 @@ class RowBits:
     def __init__(self, num_rows: int) -> None:
         self._bits = np.zeros(-(-num_rows // BITS), np.uint8)
         self.count = 0
-        self._counted: tuple[int, np.ndarray] | None = None
+        self._count_cache: tuple[int, np.ndarray] | None = None
 
     def __contains__(self, row: int) -> bool:
         return bool(self._bits[row // BITS] >> (row % BITS) & 1)
@@ -38,7 +38,7 @@ class RowBits:
         if row in self:
             self._bits[row // BITS] &= ~np.uint8(1 << row % BITS)
             self.count -= 1
-            self._counted = None
+            self._count_cache = None
 
     def rank(self, row: int) -> int:
         """The number of rows in the set below `row`."""
@@ -86,12 +86,12 @@ class RowBits:
     @property
     def _sums(self) -> np.ndarray:
         """The number of rows before each block; recomputed when rows are added."""
-        known = self._counted
+        known = self._count_cache
         if known is None or known[0] != self.count:
             starts = np.arange(0, max(1, len(self._bits)), BLOCK)
             counts = np.bitwise_count(self._bits)
             sums = np.add.reduceat(counts, starts, dtype=np.int64) if len(counts) else np.zeros(1, np.int64)
-            known = self._counted = self.count, np.concatenate([[0], np.cumsum(sums)])
+            known = self._count_cache = self.count, np.concatenate([[0], np.cumsum(sums)])
         return known[1]
 
 
@@ -204,7 +204,7 @@ class Hits:
         return None if hit is None else (hit, True)
 
     def _from(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
-        known = self._known(columns)
+        known = self._searched_columns(columns)
         places = [at for at, name in known if at >= place and (row, name) in self]
         if places:
             return row, columns[min(places)]
@@ -216,7 +216,7 @@ class Hits:
         return (min(rows)[0], columns[min(rows)[1]]) if rows else None
 
     def _up_to(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
-        known = self._known(columns)
+        known = self._searched_columns(columns)
         places = [at for at, name in known if at < place and (row, name) in self]
         if places:
             return row, columns[max(places)]
@@ -227,5 +227,5 @@ class Hits:
         ]
         return (max(rows)[0], columns[max(rows)[1]]) if rows else None
 
-    def _known(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+    def _searched_columns(self, columns: Sequence[str]) -> list[tuple[int, str]]:
         return [(at, name) for at, name in enumerate(columns) if name in self._columns]

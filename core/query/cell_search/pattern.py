@@ -44,7 +44,7 @@ SIGNS = {
 STANDS_FOR = {"↵": "\n", "⇥": "\t"}
 """The characters that cells show for line breaks and tabs."""
 
-Displayed = Callable[[pa.Array], Sequence[str | None]]
+TextConversion = Callable[[pa.Array], Sequence[str | None]]
 """Returns the texts of values as cells show them, if these differ from the values' own texts."""
 
 
@@ -112,7 +112,7 @@ class TextPattern:
             return [(0, len(text))] if self.matches(from_values([text], pa.large_string()))[0] else []
         if self.regex:
             return self._first_span(text)
-        return [match.span() for match in _compiled(self).finditer(text)] if self.text else []
+        return [match.span() for match in _compile(self).finditer(text)] if self.text else []
 
     def _first_span(self, text: str) -> list[tuple[int, int]]:
         """The first match, from where it starts and from what is missing when it is removed: no kernel of
@@ -128,7 +128,7 @@ class TextPattern:
 
 
 @lru_cache(16)
-def _compiled(pattern: TextPattern) -> re.Pattern[str]:
+def _compile(pattern: TextPattern) -> re.Pattern[str]:
     return re.compile(re.escape(pattern.text), 0 if pattern.case else re.IGNORECASE)
 
 
@@ -136,8 +136,10 @@ class ColumnMatcher:
     """Tells which values of a column match a pattern: by their own text, by the text as `displayed`, or
     because the pattern reads as an equal value (1e3 for 1000)."""
 
-    def __init__(self, pattern: TextPattern, type_: pa.DataType, displayed: Displayed | None = None) -> None:
-        self._pattern, self._displayed = pattern, displayed
+    def __init__(
+        self, pattern: TextPattern, type_: pa.DataType, displayed: TextConversion | None = None
+    ) -> None:
+        self._pattern, self._to_texts = pattern, displayed
         self._type = value_type(type_)
         self._kind = kind_of(type_)
         self._equal = _value_condition(pattern, type_)
@@ -147,15 +149,15 @@ class ColumnMatcher:
     @property
     def can_match(self) -> bool:
         """Whether values of the type can match at all."""
-        return self._texts_can_match or self._displayed is not None or self._equal is not None
+        return self._texts_can_match or self._to_texts is not None or self._equal is not None
 
     def matches(self, values: pa.Array) -> np.ndarray:
         hits = self._text_matches(values) if self._texts_can_match else np.zeros(len(values), np.bool_)
         if self._equal is not None:
             equal = mask(self._equal, pa.Table.from_arrays([values], names=[""]))
             hits |= to_numpy(equal)
-        if self._displayed is not None:
-            hits |= self._display_matches(values, self._displayed)
+        if self._to_texts is not None:
+            hits |= self._display_matches(values, self._to_texts)
         return hits
 
     def _text_matches(self, values: pa.Array) -> np.ndarray:
@@ -177,7 +179,7 @@ class ColumnMatcher:
             return True
         return set(self._pattern.text.lower()) <= set(signs)
 
-    def _display_matches(self, values: pa.Array, displayed: Displayed) -> np.ndarray:
+    def _display_matches(self, values: pa.Array, displayed: TextConversion) -> np.ndarray:
         """Match displayed texts; repeated values are formatted once."""
         if pa.types.is_nested(values.type):
             return self._pattern.text_matches(displayed(values))

@@ -13,11 +13,11 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import in_one
 from lamella.core.jobs import Job
 from lamella.core.query.cell_search.hits import Hits
-from lamella.core.query.cell_search.pattern import ColumnMatcher, Displayed, TextPattern
+from lamella.core.query.cell_search.pattern import ColumnMatcher, TextConversion, TextPattern
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.scan.chunks import coded_texts
-from lamella.core.scan.parallel import each
+from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.parquet_file import OpenFile
 from lamella.core.scan.read import Pending, Piece, live, runs
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
@@ -67,7 +67,7 @@ class CellSearch:
         rows: Rows,
         pattern: TextPattern,
         columns: Sequence[str],
-        displayed: Mapping[str, Displayed] | None = None,
+        displayed: Mapping[str, TextConversion] | None = None,
         start: int = 0,
     ) -> None:
         self.hits = Hits(rows.num_rows)
@@ -119,7 +119,7 @@ class CellSearch:
 
     def _is_scan(self, view: View | ComputedView) -> bool:
         """Whether to read the rows in the order of the files rather than in the order shown."""
-        computed = view.computed if isinstance(view, ComputedView) else frozenset()
+        computed = view.computed_names if isinstance(view, ComputedView) else frozenset()
         if not computed.isdisjoint(self._matchers):
             return False
         return view.is_whole or view.num_rows > FEW_ROWS
@@ -144,7 +144,7 @@ class CellSearch:
         begin = int(view.positions(self._start, 1)[0])
         left, count = _slabs(snapshot, columns, begin), FEWEST_TASKS
         while slabs := list(islice(left, count)):
-            each(look, slabs, report)
+            run_tasks(look, slabs, report)
             self._know(self._sure_rows(places, slabs[-1], begin), job)
             count = min(2 * count, TASKS_AT_ONCE)
 
@@ -189,7 +189,7 @@ class RowPlaces:
     sorted."""
 
     def __init__(self, view: View | ComputedView, job: Job) -> None:
-        self._deleted = view.snapshot.deleted
+        self._deleted_positions = view.snapshot.deleted_positions
         self._positions = None if view.is_whole else view.positions(0, view.num_rows)
         self._rows: np.ndarray | None = None
         job.check()
@@ -207,7 +207,7 @@ class RowPlaces:
             rows = self._rows[positions]
             return np.asarray(rows[rows >= 0])
         places = self.before(positions)
-        known = self._deleted if self._positions is None else self._positions
+        known = self._deleted_positions if self._positions is None else self._positions
         if not len(known):
             return positions if self._positions is None else np.asarray(places[:0])
         at = np.searchsorted(known, positions)
@@ -217,5 +217,5 @@ class RowPlaces:
     def before(self, positions: Any) -> Any:
         """The number of rows before positions, unless the view is sorted."""
         if self._positions is None:
-            return positions - np.searchsorted(self._deleted, positions)
+            return positions - np.searchsorted(self._deleted_positions, positions)
         return np.searchsorted(self._positions, positions)

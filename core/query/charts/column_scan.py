@@ -23,7 +23,7 @@ from lamella.core.query.axis import Scale
 from lamella.core.query.charts.dimensions import UNIT_SECONDS, Dimension, Extent, Moments, Ranges
 from lamella.core.query.find import Method, RowSearch
 from lamella.core.query.pruning import may_meet
-from lamella.core.scan.parallel import each
+from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.parquet_file import OpenFile
 from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, runs, schema_of
 from lamella.core.scan.snapshot import Column, Snapshot, project
@@ -228,7 +228,7 @@ class ColumnScan:
         """
         tallies = _Tallies(places, summed)
         if self._kept is not None:
-            each(lambda values, _: tallies.add(values), self._kept, lambda _: self._job.check())
+            run_tasks(lambda values, _: tallies.add(values), self._kept, lambda _: self._job.check())
         else:
             self._each(lambda piece, file: tallies.add(self._rows(piece, file).complete()))
         return tallies.table()
@@ -237,7 +237,7 @@ class ColumnScan:
         snapshot, report = self._snapshot, self._job.report
         may = may_meet(snapshot, self._bound) if self._bound is not None else lambda piece: True
         pieces = list(runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE, may))
-        return each(work, pieces, lambda piece: report(piece.first, snapshot.num_positions))
+        return run_tasks(work, pieces, lambda piece: report(piece.first, snapshot.num_positions))
 
     def _rows(self, piece: Piece, file: OpenFile) -> _PieceRows:
         gaps = gaps_of(self._snapshot, piece.first, piece.stop)

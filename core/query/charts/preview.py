@@ -19,7 +19,7 @@ from lamella.core.query.charts.reading import read_chart
 from lamella.core.query.charts.spec import BOX, ChartSpec, is_on_line
 from lamella.core.query.source import SnapshotSource, engine_of
 from lamella.core.query.steps import Pipeline, Sort, Where
-from lamella.core.scan.read import read_all
+from lamella.core.scan.read import read_all_rows
 from lamella.core.scan.snapshot import Snapshot
 
 _GROWING = frozenset({"count", "sum"})
@@ -66,7 +66,7 @@ def _is_in_order(sample: Snapshot, name: str, job: Job) -> bool:
     column = sample.column(name)
     if not is_on_line(column.type):
         return False
-    values = read_all(sample, [column], job).column(0)
+    values = read_all_rows(sample, [column], job).column(0)
     size = -(-len(values) // SAMPLE_BLOCKS)
     parts = [pc.min_max(values.slice(first, size)).as_py() for first in range(0, len(values), max(1, size))]
     ends = [(part["min"], part["max"]) for part in parts if part["min"] is not None]

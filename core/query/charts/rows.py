@@ -43,7 +43,7 @@ class ChartRows:
     def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusts_footers: bool) -> None:
         self._spec, self._job, self._source = spec, job, rows
         fields = rows.fields
-        known = {one.name: one.type for one in fields.all}
+        known = {one.name: one.type for one in fields.columns}
         reached = {name: fields.at_path(name) for name in spec.columns if name in known}
         self.types = known
         problem = spec.problem(known)

@@ -97,7 +97,7 @@ def is_numeric(kind: pa.DataType) -> bool:
     return kind_of(kind) in NUMBERS
 
 
-def compared_as(left: pa.DataType, right: pa.DataType) -> str:
+def comparison_phrase(left: pa.DataType, right: pa.DataType) -> str:
     """A phrase for how columns of two types are compared; empty for equal types."""
     if _plain_type(left).equals(_plain_type(right)):
         return ""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, UnknownColumn
-from lamella.core.query.comparison.cells import compared_as
+from lamella.core.query.comparison.cells import comparison_phrase
 from lamella.core.scan.snapshot import Column, Snapshot
 
 
@@ -61,7 +61,7 @@ class SchemaDifferences:
             texts.append(f"{_columns(self.removed)} removed")
         texts += [f"column {before} is now {after}" for before, after in self.renamed[:MOST_NAMES]]
         for name, before, after in self.retyped[:MOST_NAMES]:
-            how = compared_as(before, after)
+            how = comparison_phrase(before, after)
             texts.append(f"column {name} was {before} and is {after}{f', compared {how}' if how else ''}")
         more = max(0, len(self.renamed) - MOST_NAMES) + max(0, len(self.retyped) - MOST_NAMES)
         if more:

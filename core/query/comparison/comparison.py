@@ -200,9 +200,9 @@ def compare_snapshots(
     tally = Tally([p for p in pairs if p.is_common], rule)
     changed = _changed_rows(before, after, rows, tally, job)
     before_rows, after_rows = row_numbers(before, rows.before), row_numbers(after, rows.after)
-    removed, places = place_removed(row_numbers(before, rows.removed), before_rows, after_rows)
+    removed, places = place_removed_rows(row_numbers(before, rows.removed_rows), before_rows, after_rows)
     return Comparison(
-        before, after, pairs, key, rule, row_numbers(after, rows.added), removed, places,
+        before, after, pairs, key, rule, row_numbers(after, rows.added_rows), removed, places,
         after_rows[changed], before_rows[changed], tally.columns, rows.notes,
         time.perf_counter() - started,
     )  # fmt: skip
@@ -323,7 +323,7 @@ def _coded_texts(
     """The columns that files store dictionary-encoded, by index: decoding each text takes longer than
     comparing codes."""
     codes_by_id = dict[int, pa.ChunkedArray]()
-    if len(snapshot.deleted):
+    if len(snapshot.deleted_positions):
         return codes_by_id
     with OpenFile() as file:
         for place, column in enumerate(columns):
@@ -351,13 +351,13 @@ def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> 
 
 def row_numbers(snapshot: Snapshot, positions: np.ndarray) -> np.ndarray:
     """The row numbers of live positions, which do not count deleted rows."""
-    if not len(snapshot.deleted):
+    if not len(snapshot.deleted_positions):
         return positions
-    numbers: np.ndarray = positions - np.searchsorted(snapshot.deleted, positions)
+    numbers: np.ndarray = positions - np.searchsorted(snapshot.deleted_positions, positions)
     return numbers
 
 
-def place_removed(
+def place_removed_rows(
     removed: np.ndarray, before: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return removed rows, and the row of the later side before which each is shown: directly after the row

@@ -26,16 +26,16 @@ def difference_schema(comparison: Comparison) -> pa.Schema:
     changed = {column.name for column in comparison.columns if column.rows}
     rows = ComparedRows(comparison)
     used = set(rows.schema.names)
-    fields = [pa.field(_unused(name, used), pa.string()) for name in (CHANGE, COLUMNS)]
+    fields = [pa.field(_unused_name(name, used), pa.string()) for name in (CHANGE, COLUMNS)]
     for field in rows.schema:
         fields.append(field)
         if field.name in changed:
-            name = _unused(f"{field.name}_before", used)
+            name = _unused_name(f"{field.name}_before", used)
             fields.append(pa.field(name, field.type, metadata={BEFORE: field.name.encode()}))
     return pa.schema(fields)
 
 
-def _unused(name: str, used: set[str]) -> str:
+def _unused_name(name: str, used: set[str]) -> str:
     """The name, with underscores added until it is unused; marks it as used."""
     while name in used:
         name += "_"

@@ -35,13 +35,13 @@ _KEY_TYPES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.UUID, Kind.D
 @dataclass(frozen=True, eq=False)
 class RowPairs:
     """Pairs of rows, as positions. `before` and `after` are those of paired rows, in the order of the later
-    side; `removed` and `added` are those of rows that only the earlier or the later side has, ascending.
-    `notes` are remarks on the keys for the user."""
+    side; `removed_rows` and `added_rows` are those of rows that only the earlier or the later side has,
+    ascending. `notes` are remarks on the keys for the user."""
 
     before: np.ndarray
     after: np.ndarray
-    removed: np.ndarray
-    added: np.ndarray
+    removed_rows: np.ndarray
+    added_rows: np.ndarray
     notes: tuple[str, ...] = ()
 
 
@@ -86,7 +86,7 @@ def pair_by_key(
             notes += _key_notes(side.name, key, shared, nulls)
         job.check()
         pairs = cursor.sql(_join(rows, len(key), repeated)).to_arrow_table()
-    return _arranged(pairs, tuple(notes))
+    return _arrange(pairs, tuple(notes))
 
 
 def _column(snapshot: Snapshot, name: str) -> Column:
@@ -195,7 +195,7 @@ def _join(rows: Sequence[str], count: int, repeated: bool) -> str:
     )
 
 
-def _arranged(pairs: pa.Table, notes: tuple[str, ...]) -> RowPairs:
+def _arrange(pairs: pa.Table, notes: tuple[str, ...]) -> RowPairs:
     valid = [to_numpy(pairs.column(place).is_valid()) for place in (0, 1)]
     before, after = (to_numpy(pairs.column(place)).astype(np.int64, copy=False) for place in (0, 1))
     both = valid[0] & valid[1]

@@ -64,18 +64,18 @@ class ComparedRows:
         self.comparison = comparison
         self._pairs = [pair for pair in comparison.pairs if pair.after is not None]
         self._by_name = {pair.name: pair for pair in self._pairs}
-        self._chosen: np.ndarray | None = None
+        self._chosen_rows: np.ndarray | None = None
         if kinds is not None or column is not None:
-            self._chosen = self._rows_of_kinds(DIFFERENT if kinds is None else kinds, column, job)
+            self._chosen_rows = self._rows_of_kinds(DIFFERENT if kinds is None else kinds, column, job)
 
     @property
     def num_rows(self) -> int:
-        return self._num_all if self._chosen is None else len(self._chosen)
+        return self._total_rows if self._chosen_rows is None else len(self._chosen_rows)
 
     @property
     def total_rows(self) -> int:
         """The number of all rows, including equal ones."""
-        return self._num_all
+        return self._total_rows
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -120,15 +120,15 @@ class ComparedRows:
         for pair, a, b in zip(pairs, before.columns, after.columns, strict=True):
             different = np.flatnonzero(differing(a, b, comparison.rule))
             if len(different):
-                values = as_shown(take(in_one(a), different), shown_type(pair))
+                values = to_display_type(take(in_one(a), different), shown_type(pair))
                 cells[pair.name] = CellsBefore(places[different], values)
         return cells
 
     @cached_property
     def differences(self) -> np.ndarray:
         """The rows that differ, ascending."""
-        if self._chosen is not None:
-            return np.arange(len(self._chosen), dtype=np.int64)
+        if self._chosen_rows is not None:
+            return np.arange(len(self._chosen_rows), dtype=np.int64)
         return self._differences[0]
 
     def difference_at(self, row: int) -> int:
@@ -147,17 +147,17 @@ class ComparedRows:
     # ------------------------------------------------------------------- numbers of rows
 
     @cached_property
-    def _num_all(self) -> int:
+    def _total_rows(self) -> int:
         return self.comparison.after.num_rows + len(self.comparison.removed)
 
     @cached_property
-    def _removed_at(self) -> np.ndarray:
+    def _removed_indexes(self) -> np.ndarray:
         """The indexes of the removed rows among all rows, ascending."""
         places = self.comparison.removed_places
         numbers: np.ndarray = places + np.arange(len(places))
         return numbers
 
-    def _among_all(self, later: np.ndarray) -> np.ndarray:
+    def _indexes_of_later(self, later: np.ndarray) -> np.ndarray:
         """The indexes of rows of the later side among all rows."""
         numbers: np.ndarray = later + np.searchsorted(self.comparison.removed_places, later, side="right")
         return numbers
@@ -167,9 +167,9 @@ class ComparedRows:
         """The indexes among all rows of those that differ, ascending, and how they differ."""
         comparison = self.comparison
         parts = {
-            RowChange.ADDED: self._among_all(comparison.added),
-            RowChange.REMOVED: self._removed_at,
-            RowChange.CHANGED: self._among_all(comparison.changed),
+            RowChange.ADDED: self._indexes_of_later(comparison.added),
+            RowChange.REMOVED: self._removed_indexes,
+            RowChange.CHANGED: self._indexes_of_later(comparison.changed),
         }
         rows = np.concatenate([*parts.values(), np.empty(0, np.int64)])
         kinds = np.repeat(np.array(list(parts), np.int8), [len(each) for each in parts.values()])
@@ -181,7 +181,7 @@ class ComparedRows:
         is_of_kinds = np.isin(what, [int(kind) for kind in kinds])
         if column is not None:
             self._pair(column)
-            changed = self._among_all(self.comparison.rows_changed_in(column, job))
+            changed = self._indexes_of_later(self.comparison.rows_changed_in(column, job))
             is_of_kinds &= np.isin(rows, changed)
         return rows[is_of_kinds]
 
@@ -190,13 +190,13 @@ class ComparedRows:
         their numbers on the earlier side, `NO_ROW` if nothing of it is shown."""
         stop = max(offset, min(offset + count, self.num_rows))
         rows = np.arange(offset, stop, dtype=np.int64)
-        if self._chosen is not None:
-            rows = self._chosen[offset:stop]
+        if self._chosen_rows is not None:
+            rows = self._chosen_rows[offset:stop]
         comparison = self.comparison
-        before = np.searchsorted(self._removed_at, rows)
+        before = np.searchsorted(self._removed_indexes, rows)
         is_removed = np.zeros(len(rows), bool)
-        inside = before < len(self._removed_at)
-        is_removed[inside] = self._removed_at[before[inside]] == rows[inside]
+        inside = before < len(self._removed_indexes)
+        is_removed[inside] = self._removed_indexes[before[inside]] == rows[inside]
         kinds = np.full(len(rows), int(RowChange.SAME), np.int8)
         later, earlier = rows - before, np.full(len(rows), NO_ROW, np.int64)
         kinds[is_removed], later[is_removed] = RowChange.REMOVED, NO_ROW
@@ -239,7 +239,7 @@ def _values(
     return [
         pa.nulls(len(rows), shown_type(pair))
         if column is None
-        else as_shown(in_one(next(columns)), shown_type(pair))
+        else to_display_type(in_one(next(columns)), shown_type(pair))
         for pair, column in zip(pairs, own, strict=True)
     ]
 
@@ -258,7 +258,7 @@ def shown_type(pair: ColumnPair) -> pa.DataType:
     return pa.string()
 
 
-def as_shown(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def to_display_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type.equals(kind):
         return values
     try:

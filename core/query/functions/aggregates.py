@@ -49,7 +49,7 @@ class Input:
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """An aggregate. `fits` and `result` take the value's type; `ordered` means that the order of rows
+    """An aggregate. `fits` and `result` take the value's type; `is_ordered` means that the order of rows
     matters, and `empty` gives the aggregate of no rows if that is not null."""
 
     id: str
@@ -59,7 +59,7 @@ class AggregateFunction:
     sql: Callable[[Input], exp.Expr]
     takes: str = "values that can be ordered"
     needs_value: bool = True
-    ordered: bool = False
+    is_ordered: bool = False
     empty: Callable[[], exp.Expr] | None = None
 
 
@@ -86,7 +86,7 @@ def _scalar(kind: pa.DataType) -> bool:
     return not is_.is_nested(plain) or is_.is_null(plain)
 
 
-def _any(_kind: pa.DataType) -> bool:
+def _takes_any(_kind: pa.DataType) -> bool:
     return True
 
 
@@ -128,11 +128,11 @@ def _as_number(operand: Input) -> exp.Expr:
     return cast(operand.value, "BIGINT") if is_.is_boolean(value_type(operand.kind)) else operand.value
 
 
-def _summed(operand: Input) -> exp.Expr:
+def _sum(operand: Input) -> exp.Expr:
     return cast_to(operand.call("sum", _as_number(operand)), _total(operand.kind))
 
 
-def _averaged(operand: Input) -> exp.Expr:
+def _average(operand: Input) -> exp.Expr:
     return cast_to(operand.call("avg", _as_number(operand)), _mean(operand.kind))
 
 
@@ -145,7 +145,7 @@ def _end(last: bool) -> Callable[[Input], exp.Expr]:
     return sql
 
 
-def _counted(operand: Input) -> exp.Expr:
+def _count_values(operand: Input) -> exp.Expr:
     return operand.call("count", operand.value)
 
 
@@ -196,16 +196,20 @@ def _no_items() -> exp.Expr:
 
 _NUMBERS = "numbers, or true and false"
 _TABLE = (
-    AggregateFunction("count", "count", _any, _count, _counted, "anything", needs_value=False, empty=_zero),
-    AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything", empty=_zero),
-    AggregateFunction("sum", "sum", _addable, _total, _summed, _NUMBERS),
-    AggregateFunction("avg", "average", _addable, _mean, _averaged, _NUMBERS),
+    AggregateFunction(
+        "count", "count", _takes_any, _count, _count_values, "anything", needs_value=False, empty=_zero
+    ),
+    AggregateFunction(
+        "count_distinct", "distinct values", _takes_any, _count, _distinct, "anything", empty=_zero
+    ),
+    AggregateFunction("sum", "sum", _addable, _total, _sum, _NUMBERS),
+    AggregateFunction("avg", "average", _addable, _mean, _average, _NUMBERS),
     AggregateFunction("min", "least", _scalar, _own_type, lambda operand: operand.call("min", operand.value)),
     AggregateFunction(
         "max", "greatest", _scalar, _own_type, lambda operand: operand.call("max", operand.value)
     ),
-    AggregateFunction("first", "first", _any, _own_type, _end(last=False), "anything", ordered=True),
-    AggregateFunction("last", "last", _any, _own_type, _end(last=True), "anything", ordered=True),
+    AggregateFunction("first", "first", _takes_any, _own_type, _end(last=False), "anything", is_ordered=True),
+    AggregateFunction("last", "last", _takes_any, _own_type, _end(last=True), "anything", is_ordered=True),
     AggregateFunction("median", "median", _scalar, _middle, _quantile),
     AggregateFunction("quantile", "quantile", _scalar, _middle, _quantile),
     AggregateFunction("stddev", "standard deviation", _numeric, _float, _spread("stddev_samp"), _NUMBERS),
@@ -215,7 +219,7 @@ _TABLE = (
     AggregateFunction("variance", "variance", _numeric, _float, _spread("var_samp"), _NUMBERS),
     AggregateFunction("mode", "most frequent", _scalar, _own_type, _mode),
     AggregateFunction(
-        "list", "all values", _any, _list_type, _list_of, "anything", ordered=True, empty=_no_items
+        "list", "all values", _takes_any, _list_type, _list_of, "anything", is_ordered=True, empty=_no_items
     ),
     AggregateFunction(
         "distinct_list", "all distinct values", _scalar, _list_type, _distinct_list_of, empty=_no_items
@@ -242,13 +246,13 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
     value, value_inputs = _value(aggregate, function, rows)
     if not function.fits(value.type):
         raise BadQuery(
-            f"{rows.fields.place}: '{function.id}' does not fit {value.said} ({value_type(value.type)})",
+            f"{rows.fields.place}: '{function.id}' does not fit {value.phrase} ({value_type(value.type)})",
             f"It takes {function.takes}",
         )
     rank = column(rows.order[0].identifier) if len(rows.order) == 1 and rows.order[0].position else None
     order = [key.sql for key in rows.order]
     operand = Input(value.sql, value.type, order, rank, predicate, aggregate.parameter)
-    order_inputs = rows.order_columns if function.ordered else Identifiers()
+    order_inputs = rows.order_columns if function.is_ordered else Identifiers()
     return function.result(value.type), function.sql(operand), value_inputs | filter_inputs | order_inputs
 
 
@@ -265,7 +269,7 @@ def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
 def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Identifiers]:
     if aggregate.value is not None:
         value = type_expression(aggregate.value, rows.fields)
-        return value.value, value.used
+        return value.value, value.used_names
     if function.needs_value:
         raise BadQuery(f"{rows.fields.place}: '{function.id}' needs a column", f"It takes {function.takes}")
     return Value(ROWS, pa.int64(), "rows"), Identifiers()

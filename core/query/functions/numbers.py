@@ -53,7 +53,7 @@ def divide(values: Sequence[Value]) -> TypedSql:
     left, right = values
     if is_.is_duration(left.type) and is_.is_duration(right.type):
         kind = common_type([left.type, right.type])
-        left, right = (Value(cast_exactly(v, kind), pa.int64(), v.said) for v in (left, right))
+        left, right = (Value(cast_exactly(v, kind), pa.int64(), v.phrase) for v in (left, right))
     if not _are_numbers(left, right):
         return None
     return _binary(exp.Div, _double(left), _or_null(_double(right))), pa.float64()
@@ -70,7 +70,7 @@ def floor_divide(values: Sequence[Value]) -> TypedSql:
         a, b = decimals
         scale = max(a.scale, b.scale)
         kind = pa.decimal128(_room(a, scale), 0)
-        return cast_to(_floor_of(_unscaled(left, a, scale), _unscaled(right, b, scale)), kind), kind
+        return cast_to(_floor_of(_unscale(left, a, scale), _unscale(right, b, scale)), kind), kind
     a, b = _double(left), _or_null(_double(right))
     whole = func("round", _binary(exp.Div, _binary(exp.Sub, a, _binary(exp.Mod, a, b)), b))
     return _binary(exp.Sub, whole, case(_rounds(a, b), number(1), number(0))), pa.float64()
@@ -117,7 +117,7 @@ def _own_number(value: Value) -> pa.DataType | None:
 
 def _sum(left: Value, right: Value, make: type[exp.Binary]) -> TypedSql:
     if is_.is_duration(right.type):
-        return _moved(left, right, make)
+        return _move_time(left, right, make)
     if is_.is_date(left.type) and is_.is_integer(right.type):
         return _binary(make, left.sql, cast(right.sql, "INTEGER")), pa.date32()
     decimals = _decimals(left, right)
@@ -135,13 +135,13 @@ def _of_numbers(make: type[exp.Binary], left: Value, right: Value) -> TypedSql:
     return _binary(make, _double(left), _double(right)), pa.float64()
 
 
-def _moved(moment: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
+def _move_time(moment: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
     """A time moved by a duration, or the sum of two durations."""
     if is_.is_duration(moment.type):
         kind = common_type([moment.type, span.type])
         return _binary(make, cast_exactly(moment, kind), cast_exactly(span, kind)), kind
     if is_.is_date(moment.type):
-        return _day_moved(moment, span, make)
+        return _move_date(moment, span, make)
     if not is_.is_timestamp(moment.type):
         return None
     unit = "ns" if "ns" in (moment.type.unit, span.type.unit) else "us"
@@ -150,12 +150,12 @@ def _moved(moment: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
     return cast_to(func("make_timestamp_ns" if unit == "ns" else "make_timestamp", moved), kind), kind
 
 
-def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
+def _move_date(day: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
     """A date moved by whole days stays a date; otherwise it becomes a timestamp."""
     if isinstance(span.literal, dt.timedelta) and not span.literal % dt.timedelta(days=1):
         return _binary(make, day.sql, cast(number(span.literal.days), "INTEGER")), pa.date32()
     begun = pa.timestamp("ns" if span.type.unit == "ns" else "us")
-    return _moved(Value(cast_to(day.sql, begun), begun, day.said), span, make)
+    return _move_time(Value(cast_to(day.sql, begun), begun, day.phrase), span, make)
 
 
 def _between(left: Value, right: Value) -> TypedSql:
@@ -184,7 +184,7 @@ def _wide(a: pa.Decimal128Type, b: pa.Decimal128Type) -> pa.Decimal128Type:
     return pa.decimal128(min(MOST_DIGITS, whole + scale), scale)
 
 
-def _unscaled(value: Value, kind: pa.Decimal128Type, scale: int) -> exp.Expr:
+def _unscale(value: Value, kind: pa.Decimal128Type, scale: int) -> exp.Expr:
     """A decimal's digits as a whole number. DuckDB cannot multiply the longest ones exactly."""
     digits = cast(cast_to(value.sql, pa.decimal128(_room(kind, scale), scale)), "VARCHAR")
     return cast(func("replace", digits, text("."), text("")), "HUGEINT")

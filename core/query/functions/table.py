@@ -14,7 +14,7 @@ from lamella.core.filters.expr import columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.libraries import exp
-from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.expressions import DEEPEST, Call, ColumnReference, Condition, Constant, Expression
 from lamella.core.query.fields import Fields, Value, case, common_subexpressions, constant, leaf
 from lamella.core.query.functions import numbers, texts, times
 from lamella.core.query.functions import numbers as arithmetic
@@ -38,13 +38,13 @@ class Function:
     make: Callable[[Sequence[Value]], TypedSql]
     chooses: bool = False
 
-    def applied(self, values: Sequence[Value], place: str) -> Value:
+    def apply(self, values: Sequence[Value], place: str) -> Value:
         """Apply the function. Raises `BadQuery`, which names what does not fit."""
         if not self.least <= len(values) <= self.most:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
         result = self.make(values) if self.chooses else common_subexpressions(values, self.make)
         if result is None:
-            types = " and ".join(f"{value.said} ({value.type})" for value in values)
+            types = " and ".join(f"{value.phrase} ({value.type})" for value in values)
             raise BadQuery(f"{place}: '{self.id}' does not fit {types}", f"It takes {self.takes}")
         sql, kind = result
         return Value(sql, kind, f"the result of '{self.id}'")
@@ -108,10 +108,10 @@ FUNCTIONS: dict[str, Function] = {function.id: function for function in _TABLE}
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """`used` are the identifiers of the columns that the value is computed from."""
+    """`used_names` are the identifiers of the columns that the value is computed from."""
 
     value: Value
-    used: frozenset[str]
+    used_names: frozenset[str]
 
 
 def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> TypedExpression:
@@ -122,7 +122,7 @@ def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> T
             f"{fields.place}: a computed value nests calls more than {DEEPEST} deep",
             fix="Compute parts of it as columns first",
         )
-    if isinstance(expression, Named):
+    if isinstance(expression, ColumnReference):
         field, kind, value = fields.at_path(expression.name)
         return TypedExpression(Value(value, value_type(kind), expression.name), frozenset([field.identifier]))
     if isinstance(expression, Constant):
@@ -138,7 +138,7 @@ def condition(filter: Any, fields: Fields) -> tuple[exp.Expr, frozenset[str]]:
     """Compile a filter to SQL, which may be null; return it with the identifiers that it uses."""
     bound = bind(filter, fields.schema, fields.place)
     used = {fields.at_path(name)[0].identifier for name in columns_of(bound)}
-    return to_sql(bound, fields.identifiers, fields.trusted), frozenset(used)
+    return to_sql(bound, fields.identifiers, fields.is_trusted), frozenset(used)
 
 
 def _condition(expression: Condition, fields: Fields) -> TypedExpression:
@@ -156,9 +156,9 @@ def _call(expression: Call, fields: Fields, depth: int) -> TypedExpression:
     parts = []
     for argument in expression.arguments:
         parts.append(type_expression(argument, fields, depth + 1))
-    value = function.applied([part.value for part in parts], fields.place)
+    value = function.apply([part.value for part in parts], fields.place)
     return TypedExpression(
-        replace(value, sql=leaf(value.sql)), frozenset[str]().union(*(part.used for part in parts))
+        replace(value, sql=leaf(value.sql)), frozenset[str]().union(*(part.used_names for part in parts))
     )
 
 

@@ -67,11 +67,11 @@ _AHEAD = r":[0-9]{2}(\.[0-9]+)?\s*[+-][0-9:]*[1-9]"
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def left_out(text: exp.Expr, kind: pa.DataType, expression: exp.Expr) -> Iterator[exp.Expr]:
+def loss_conditions(text: exp.Expr, kind: pa.DataType, expression: exp.Expr) -> Iterator[exp.Expr]:
     """Conditions that are true if `expression`, the value read from the text, does not represent all of it.
     Floats are the nearest ones."""
     if is_.is_integer(kind) or is_.is_decimal(kind):
-        yield _rounded(text, kind.scale if is_.is_decimal(kind) else 0, expression)
+        yield _is_rounded(text, kind.scale if is_.is_decimal(kind) else 0, expression)
     if is_.is_date(kind):
         moment = try_cast(text, "TIMESTAMP")
         yield exp.NEQ(this=moment, expression=cast(expression, "TIMESTAMP"))
@@ -82,7 +82,7 @@ def left_out(text: exp.Expr, kind: pa.DataType, expression: exp.Expr) -> Iterato
         yield _matches(text, _AHEAD)
 
 
-def _rounded(number: exp.Expr, scale: int, expression: exp.Expr) -> exp.Expr:
+def _is_rounded(number: exp.Expr, scale: int, expression: exp.Expr) -> exp.Expr:
     plain = _matches(number, rf"^\s*[+-]?[0-9_]*\.?[0-9]{{0,{scale}}}0*\s*$")
     same = exp.EQ(this=cast(expression, "DOUBLE"), expression=try_cast(number, "DOUBLE"))
     short = paren(exp.And(this=_matches(number, _SHORT), expression=same))

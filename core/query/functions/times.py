@@ -110,7 +110,7 @@ def _begin_of_clock(value: Value, begun: exp.Expr) -> exp.Expr:
     if clocks were changed in between."""
     passed = paren(exp.Sub(this=_local(value), expression=begun))
     before = paren(exp.Sub(this=_instant(value), expression=passed))
-    return _if_seen(before, begun, value.type.tz)
+    return _prefer_instant(before, begun, value.type.tz)
 
 
 def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
@@ -120,10 +120,10 @@ def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
         exp.Sub(this=_at_zone(day_before, zone), expression=func("timezone", text("UTC"), day_before))
     )
     first = func("timezone", text("UTC"), paren(exp.Sub(this=cast(begun, "TIMESTAMP"), expression=ahead)))
-    return _if_seen(first, begun, zone)
+    return _prefer_instant(first, begun, zone)
 
 
-def _if_seen(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
+def _prefer_instant(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
     """The instant if it has this local time, otherwise the instant found from the local time."""
     return case(exp.EQ(this=_at_zone(instant, zone), expression=local), instant, _back(local, zone))
 

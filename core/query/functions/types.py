@@ -8,7 +8,7 @@ from functools import reduce
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
+from lamella.core.filters.kinds import NUMBERS, ORDERED_KINDS, Kind, kind_of
 from lamella.core.libraries import exp
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.fields import (
@@ -24,7 +24,7 @@ from lamella.core.query.fields import (
     text,
     try_cast,
 )
-from lamella.core.query.functions.texts import left_out
+from lamella.core.query.functions.texts import loss_conditions
 from lamella.core.scan.snapshot import Snapshot
 
 MOST_DIGITS = 38
@@ -84,12 +84,12 @@ def cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
         return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
     if not may_round(value.type, kind):
         return cast_to(value.sql, kind)
-    pair = common_subexpressions([value], lambda values: (_unrounded(values[0], kind), kind))
+    pair = common_subexpressions([value], lambda values: (_cast_exactly(values[0], kind), kind))
     assert pair is not None
     return pair[0]
 
 
-def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
+def _cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
     cast = cast_to(value.sql, kind)
     return or_error(value, kind, is_changed_by_cast(value, cast), cast)
 
@@ -111,7 +111,7 @@ def may_round(old: pa.DataType, new: pa.DataType) -> bool:
 def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, cast_sql: exp.Expr) -> exp.Expr:
     """The cast value; the query fails if `missed` is true."""
     message = func(
-        "concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR")
+        "concat", text(f"'{kind}' cannot hold a value of {value.phrase}: "), cast(value.sql, "VARCHAR")
     )
     valid = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
     return case(exp.And(this=valid, expression=paren(missed)), func("error", message), cast_sql)
@@ -169,7 +169,7 @@ def coalesce(values: Sequence[Value]) -> TypedSql:
 def extreme(name: str) -> Callable[[Sequence[Value]], TypedSql]:
     def compile_call(values: Sequence[Value]) -> TypedSql:
         common = in_common(values)
-        if common is None or kind_of(common[1]) not in ORDERED:
+        if common is None or kind_of(common[1]) not in ORDERED_KINDS:
             return None
         return func(name, *common[0]), common[1]
 
@@ -193,7 +193,7 @@ def as_type(values: Sequence[Value]) -> TypedSql:
         return None
     if is_.is_decimal256(value.type) or is_.is_decimal256(kind):
         return None
-    if not _related(value.type, kind):
+    if not _are_related(value.type, kind):
         return None
     cast = try_cast(value.sql, sql_type(kind) or "")
     lost = [exp.Is(this=cast, expression=exp.Null()), *_losses(value, kind, cast)]
@@ -208,23 +208,23 @@ def _losses(value: Value, kind: pa.DataType, cast: exp.Expr) -> Iterator[exp.Exp
         remainder = exp.Mod(this=func("epoch_us", cast), expression=number(10**6 // per_second(kind.unit)))
         yield exp.NEQ(this=remainder, expression=number(0))
     if kind_of(value.type) is Kind.TEXT:
-        yield from left_out(value.sql, kind, cast)
+        yield from loss_conditions(value.sql, kind, cast)
     elif _may_round(value.type, kind):
         yield is_changed_by_cast(value, cast)
 
 
-def _related(old: pa.DataType, new: pa.DataType) -> bool:
+def _are_related(old: pa.DataType, new: pa.DataType) -> bool:
     """Whether values of one type can be read as the other at all."""
     families = {kind_of(old), kind_of(new)}
     plain = NUMBERS | {Kind.BOOLEAN}
     moments = {Kind.DATE, Kind.TIMESTAMP}
     zones = {kind.tz is None for kind in (old, new) if is_.is_timestamp(kind)}
     if families <= moments:
-        return len(zones) <= 1 and (True not in map(_zoned, (old, new)) or families == {Kind.TIMESTAMP})
+        return len(zones) <= 1 and (True not in map(_has_zone, (old, new)) or families == {Kind.TIMESTAMP})
     return len(families) == 1 or Kind.TEXT in families or families <= plain
 
 
-def _zoned(kind: pa.DataType) -> bool:
+def _has_zone(kind: pa.DataType) -> bool:
     return bool(is_.is_timestamp(kind) and kind.tz is not None)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lamella.core.errors import BadQuery, nearest, shown
 from lamella.core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
-from lamella.core.query.expressions import DEEPEST, Condition, Constant, Expression, Named, call
+from lamella.core.query.expressions import DEEPEST, ColumnReference, Condition, Constant, Expression, call
 from lamella.core.query.steps import Aggregate, How, Pipeline, Step
 
 Make = Callable[..., Expression]
@@ -47,7 +47,7 @@ def _remainder(number: Expression, divisor: Expression) -> Expression:
     return call("multiply", call("sign", number), call("modulo", call("abs", number), call("abs", divisor)))
 
 
-def _rounded(number: Expression, places: Expression = Constant(0)) -> Expression:  # noqa: B008 -- immutable
+def _round(number: Expression, places: Expression = Constant(0)) -> Expression:  # noqa: B008 -- immutable
     return call("round", number, places)
 
 
@@ -56,7 +56,7 @@ def _weekday(moment: Expression) -> Expression:
     return call("add", call("modulo", call("weekday", moment), 7), 1)
 
 
-def _truncated(moment: Expression, unit: Expression, begin: Expression | None = None) -> Expression:
+def _truncate(moment: Expression, unit: Expression, begin: Expression | None = None) -> Expression:
     monday = isinstance(begin, Constant) and str(begin.value).lower() in ("monday", "mon")
     if unit == Constant("week") and not monday:
         raise BadQuery(
@@ -84,7 +84,7 @@ OPERATORS: dict[str, Operator] = {
     "$abs": _of_number("abs"),
     "$ceil": _of_number("ceil"),
     "$floor": _of_number("floor"),
-    "$round": Operator(1, 2, _rounded),
+    "$round": Operator(1, 2, _round),
     "$sqrt": _of_number("sqrt"),
     "$exp": _of_number("exp"),
     "$ln": _of_number("ln"),
@@ -107,7 +107,7 @@ OPERATORS: dict[str, Operator] = {
     "$hour": _part("hour"),
     "$minute": _part("minute"),
     "$second": _part("second"),
-    "$dateTrunc": Operator(2, 3, _truncated, ("date", "unit", "startOfWeek")),
+    "$dateTrunc": Operator(2, 3, _truncate, ("date", "unit", "startOfWeek")),
     "$cond": Operator(3, 3, _simple("when"), ("if", "then", "else")),
     "$ifNull": Operator(2, MANY, _simple("coalesce")),
 }
@@ -186,7 +186,7 @@ def whole(place: str, name: str, value: Any, least: int) -> int:
 _EXAMPLE = '{"$add": ["$a", 1]}'
 _GROUPS: dict[str, Callable[[Iterable[Filter]], Filter]] = {"$and": all_of, "$or": any_of}
 _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lte")}
-_TURNED = {"gt": "lt", "gte": "lte", "lt": "gt", "lte": "gte"}
+_MIRRORED_COMPARISONS = {"gt": "lt", "gte": "lte", "lt": "gt", "lte": "gte"}
 CONDITIONS = (*_COMPARISONS, "$in", *_GROUPS, "$not")
 RAW = ("$literal", "$switch")
 
@@ -222,14 +222,14 @@ class Rows(Protocol):
 
 
 class ExpressionReader:
-    """Reads the expressions of one stage. Conditions can compare only columns; other operands become `hidden`
-    columns, which are computed first, in this order, and removed afterwards."""
+    """Reads the expressions of one stage. Conditions can compare only columns; other operands become
+    `hidden_columns` columns, which are computed first, in this order, and removed afterwards."""
 
     def __init__(self, rows: Rows, names: Iterable[str] = ()) -> None:
         """`names` are further names that hidden columns must not have, besides those of the rows."""
         self.place = rows.name
         self._used_names = {*rows.schema.names, *names}
-        self.hidden: list[tuple[str, Expression]] = []
+        self.hidden_columns: list[tuple[str, Expression]] = []
 
     def fresh(self, name: str) -> str:
         """A column name that is not used yet; marks it as used."""
@@ -243,7 +243,7 @@ class ExpressionReader:
         if depth > DEEPEST:
             raise BadQuery(f"{self.place}: an expression nests more than {DEEPEST} deep")
         if isinstance(spec, str):
-            return Named(self.path(spec)) if spec.startswith("$") else Constant(spec)
+            return ColumnReference(self.path(spec)) if spec.startswith("$") else Constant(spec)
         if isinstance(spec, Mapping):
             return self._operation(*single(self.place, "expression", spec, _EXAMPLE), depth + 1)
         if isinstance(spec, list | tuple | set):
@@ -262,10 +262,10 @@ class ExpressionReader:
     def column(self, spec: Any, depth: int = 0) -> str:
         """The column that an expression names, or a hidden column that it is computed as."""
         value = self.value(spec, depth)
-        if isinstance(value, Named):
+        if isinstance(value, ColumnReference):
             return value.name
         name = self.fresh("value")
-        self.hidden.append((name, value))
+        self.hidden_columns.append((name, value))
         return name
 
     def condition(self, spec: Any, depth: int = 0) -> Filter:
@@ -283,9 +283,9 @@ class ExpressionReader:
             (inside,) = self._several(key, operand if isinstance(operand, list | tuple) else [operand], 1)
             return Not(self.condition(inside, depth + 1))
         if key in _COMPARISONS:
-            return self._compared(key, self._several(key, operand, 2), depth + 1)
+            return self._compare(key, self._several(key, operand, 2), depth + 1)
         if key == "$in":
-            return self._one_of(self._several(key, operand, 2), depth + 1)
+            return self._membership(self._several(key, operand, 2), depth + 1)
         return Predicate(self.column(spec, depth), "is_true")
 
     def _operation(self, key: str, operand: Any, depth: int) -> Expression:
@@ -327,11 +327,11 @@ class ExpressionReader:
             value = call("when", met, self.value(case["then"], depth), value)
         return value
 
-    def _compared(self, key: str, operands: Sequence[Any], depth: int) -> Filter:
+    def _compare(self, key: str, operands: Sequence[Any], depth: int) -> Filter:
         left, right = (self._operand(operand, depth) for operand in operands)
         operator = _COMPARISONS[key]
         if not isinstance(left, Reference):
-            left, right, operator = right, left, _TURNED.get(operator, operator)
+            left, right, operator = right, left, _MIRRORED_COMPARISONS.get(operator, operator)
         if not isinstance(left, Reference):
             raise BadQuery(f"{self.place}: {key} compares two constants", fix='Name a field: "$carrier"')
         if right is None and operator in ("eq", "ne"):
@@ -352,7 +352,7 @@ class ExpressionReader:
             return Reference(self.column(spec, depth))
         return spec
 
-    def _one_of(self, operands: Sequence[Any], depth: int) -> Filter:
+    def _membership(self, operands: Sequence[Any], depth: int) -> Filter:
         """Whether a field is one of several constants, or a constant is an item of a field."""
         subject, values = operands
         if isinstance(values, str) and values.startswith("$"):

@@ -12,7 +12,7 @@ from lamella.core.arrow.nested_values import names_within, place_of
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.expr import Predicate, columns_read
-from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
+from lamella.core.query.expressions import Call, ColumnReference, Condition, Constant, Expression, call
 from lamella.core.query.mongo.expressions import (
     ExpressionReader,
     Rows,
@@ -41,12 +41,12 @@ Values = Sequence[tuple[str, Expression]]
 
 def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
     """Add these columns, and the hidden ones they are computed from, which the caller removes."""
-    if not _seen_changed(values):
-        return _then_compute(rows, (*reading.hidden, *values))
+    if not _uses_replaced(values):
+        return _then_compute(rows, (*reading.hidden_columns, *values))
     apart = [(reading.fresh(name), value) for name, value in values]
-    named = [(name, Named(inner)) for (name, _), (inner, _) in zip(values, apart, strict=True)]
-    reading.hidden.extend(apart)
-    return _then_compute(rows, (*reading.hidden, *named))
+    named = [(name, ColumnReference(inner)) for (name, _), (inner, _) in zip(values, apart, strict=True)]
+    reading.hidden_columns.extend(apart)
+    return _then_compute(rows, (*reading.hidden_columns, *named))
 
 
 def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
@@ -57,7 +57,7 @@ def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
     return rows if list(columns) == rows.schema.names else rows.then(Select(columns))
 
 
-def called(name: str, columns: Iterable[str]) -> list[str]:
+def columns_under(name: str, columns: Iterable[str]) -> list[str]:
     """The column with this name, or those with paths below it: `_id.carrier` for `_id`."""
     listed = list(columns)
     return [name] if name in listed else [column for column in listed if column.startswith(f"{name}.")]
@@ -92,7 +92,7 @@ def _then_compute(rows: Rows, values: Values) -> Rows:
     return rows.then(Compute(tuple(values))) if values else rows
 
 
-def _seen_changed(values: Values) -> bool:
+def _uses_replaced(values: Values) -> bool:
     """Whether a value uses a column that an earlier one replaces."""
     replaced: set[str] = set()
     for name, value in values:
@@ -103,7 +103,7 @@ def _seen_changed(values: Values) -> bool:
 
 
 def _names_in(value: Expression) -> Iterator[str]:
-    if isinstance(value, Named):
+    if isinstance(value, ColumnReference):
         yield value.name
     if isinstance(value, Condition):
         yield from columns_read(value.filter)
@@ -175,8 +175,8 @@ def _by(
     groups = add_columns(rows, before, reading).then(
         Group(tuple(name for name, _ in before), tuple(aggregates))
     )
-    after = [(name, Named(key)) for (name, _), (key, _) in zip(keys, before, strict=True)]
-    totals = [(name, call("coalesce", Named(name), 0)) for name in _sums(groups, dict(aggregates))]
+    after = [(name, ColumnReference(key)) for (name, _), (key, _) in zip(keys, before, strict=True)]
+    totals = [(name, call("coalesce", ColumnReference(name), 0)) for name in _sums(groups, dict(aggregates))]
     return select_columns(
         groups.then(Compute((*after, *totals))), [*(n for n, _ in keys), *(n for n, _ in aggregates)]
     )
@@ -247,9 +247,9 @@ def project_stage(rows: Rows, spec: Any) -> Rows:
             f"{rows.name}: $project both keeps '{next(iter(included))}' and removes '{out[0]}'",
             fix=f"List only the columns to keep; only '{ID}' may be removed as well",
         )
-    if ID not in fields and called(ID, rows.schema.names):
+    if ID not in fields and columns_under(ID, rows.schema.names):
         included = {ID: True, **included}
-    return _select_computed(rows, included)
+    return _select_values(rows, included)
 
 
 def add_fields_stage(rows: Rows, spec: Any) -> Rows:
@@ -272,7 +272,7 @@ def without(rows: Rows, names: list[str]) -> Rows:
     return select_columns(rows, [name for name in rows.schema.names if name not in gone])
 
 
-def _select_computed(rows: Rows, fields: Mapping[str, Any]) -> Rows:
+def _select_values(rows: Rows, fields: Mapping[str, Any]) -> Rows:
     reading = ExpressionReader(rows, fields)
     names: list[str] = []
     values = []
@@ -288,7 +288,7 @@ def _select_computed(rows: Rows, fields: Mapping[str, Any]) -> Rows:
 
 def _there(name: str, rows: Rows) -> list[str]:
     types = {field.name: field.type for field in rows.schema}
-    names = called(name, types) or ([name] if place_of(name, types) is not None else [])
+    names = columns_under(name, types) or ([name] if place_of(name, types) is not None else [])
     if not names:
         raise UnknownColumn(name, rows.name, names_within(types))
     return names
@@ -321,9 +321,11 @@ def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
     keep = _kept_without_partner(rows.name, name, then)
     rows_there = _match_rows(_sibling_rows(rows, parts["from"]), parts.get("pipeline", []))
     columns = rows_there.schema.names
-    renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
+    renamed = tuple(
+        (f"{name}.{column}", ColumnReference(column)) for column in dict.fromkeys([*columns, key])
+    )
     right = rows_there.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
-    names = set(called(name, rows.schema.names))
+    names = set(columns_under(name, rows.schema.names))
     ours, theirs = (parts["localField"],), (f"{name}.{key}",)
     joined = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
     renamed_columns = [f"{name}.{column}" for column in columns]
@@ -416,7 +418,7 @@ def apply_stages(rows: R, stages: Any) -> R:
             answer = STAGES[name](answer, spec)
         else:
             raise unknown(rows.name, "stage", name, [*STAGES, LOOKUP], _WAYS_OUT)
-    return cast(R, _limits_in_one(rows, answer))
+    return cast(R, _merge_limits(rows, answer))
 
 
 def _match_stage(rows: Rows, spec: Any) -> Rows:
@@ -429,9 +431,11 @@ def _match_stage(rows: Rows, spec: Any) -> Rows:
         return met
     reading = ExpressionReader(met)
     condition = reading.condition(spec["$expr"])
-    if not reading.hidden:
+    if not reading.hidden_columns:
         return met.then(Where(condition))
-    return select_columns(met.then(Compute(tuple(reading.hidden))).then(Where(condition)), met.schema.names)
+    return select_columns(
+        met.then(Compute(tuple(reading.hidden_columns))).then(Where(condition)), met.schema.names
+    )
 
 
 def _sort_stage(rows: Rows, spec: Any) -> Rows:
@@ -483,7 +487,7 @@ def _behind(stages: Any) -> Callable[[Rows], Rows]:
     return lambda rows: apply_stages(rows, stages)
 
 
-def _limits_in_one(before: Rows, after: Rows) -> Rows:
+def _merge_limits(before: Rows, after: Rows) -> Rows:
     """Merge $skip and a following $limit into one step, so that rows are found by position."""
     count = len(before.pipeline.steps)
     steps: list[Step] = []

@@ -28,7 +28,7 @@ def condition_inside(node: exp.Filter, _context: Context) -> exp.Expr:
     return node.this if node.this.meta.get("filtered") else node
 
 
-def _collected(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
+def _collect_list(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A list of the values that meet the aggregate's FILTER, if there is one."""
     collected = call(name, value)
     if isinstance(node.parent, exp.Filter):
@@ -37,7 +37,7 @@ def _collected(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
     return collected
 
 
-def _composed(composed: exp.Expr) -> exp.Expr:
+def _mark_composed(composed: exp.Expr) -> exp.Expr:
     composed.meta["filtered"] = True
     return composed
 
@@ -47,7 +47,9 @@ def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
     has replaced the order by row numbers."""
     inside = node.this
     if isinstance(inside, exp.Order) and isinstance(inside.this, exp.Distinct):
-        return _composed(call("array_sort", _collected("collect_set", inside.this.expressions[0], node)))
+        return _mark_composed(
+            call("array_sort", _collect_list("collect_set", inside.this.expressions[0], node))
+        )
     if isinstance(inside, exp.Order):
         pair = call("struct", inside.expressions[0].this, inside.this)
         pair = call(
@@ -58,7 +60,9 @@ def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
             pair.expressions[1],
         )
         item = exp.Lambda(this=exp.Var(this="one.v"), expressions=[exp.to_identifier("one")])
-        return _composed(call("transform", call("array_sort", _collected("collect_list", pair, node)), item))
+        return _mark_composed(
+            call("transform", call("array_sort", _collect_list("collect_list", pair, node)), item)
+        )
     if isinstance(inside, exp.Anonymous) and inside.this == "struct":
         return call("collect_list", inside)
     raise NotInDialect("a list of unsorted rows has no stable order in Spark", "Sort the rows first")
@@ -79,11 +83,11 @@ def first(name: str) -> Rule:
 
 def quantile(node: Any, context: Context) -> exp.Expr:
     """An interpolated quantile: Spark's own function treats NaN and infinities differently."""
-    return _composed(_each_part(node.expression, lambda part: _between(node, part)))
+    return _mark_composed(_each_part(node.expression, lambda part: _between(node, part)))
 
 
 def median(node: exp.Median, context: Context) -> exp.Expr:
-    return _composed(_between(node, exp.Literal.number("0.5")))
+    return _mark_composed(_between(node, exp.Literal.number("0.5")))
 
 
 def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr:
@@ -91,7 +95,7 @@ def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr
     value = spark_cast(node.this, "DOUBLE")
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
-    return _composed(
+    return _mark_composed(
         _each_part(
             node.args["quantile"],
             lambda part: call("percentile_approx", value.copy(), spark_cast(part.copy(), "DOUBLE")),
@@ -115,7 +119,7 @@ def _each_part(parts: exp.Expr, make: Callable[[exp.Expr], exp.Expr]) -> exp.Exp
 
 
 def _between(node: exp.Expr, quantile: exp.Expr) -> exp.Expr:
-    values = call("array_sort", _collected("collect_list", node.this.copy(), node))
+    values = call("array_sort", _collect_list("collect_list", node.this.copy(), node))
     part = quantile.sql("spark")
     place = f"({part} * (array_size(a) - 1))"
     low, high = (f"get(a, CAST({name}({place}) AS INT))" for name in ("floor", "ceil"))
@@ -125,25 +129,25 @@ def _between(node: exp.Expr, quantile: exp.Expr) -> exp.Expr:
     return call("get", call("transform", call("array", values), once), whole(0))
 
 
-def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:
+def population_stddev(node: exp.StddevPop, _context: Context) -> exp.Expr:
     """The standard deviation of a population: 0 for any single value."""
     value = node.this
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
     single = exp.EQ(this=exp.Count(this=value.copy()), expression=whole(1))
-    return _composed(case(single, spark_cast(whole(0), "DOUBLE"), call("stddev_pop", value)))
+    return _mark_composed(case(single, spark_cast(whole(0), "DOUBLE"), call("stddev_pop", value)))
 
 
 def quantile_of_values(node: Any, context: Context) -> exp.Expr:
     """A quantile that is one of the values, of any type: Spark's own function takes only numbers."""
-    values = call("array_sort", _collected("collect_list", node.this, node))
+    values = call("array_sort", _collect_list("collect_list", node.this, node))
 
     def at(part: exp.Expr) -> exp.Expr:
         place = exp.Mul(this=spark_cast(part, "DOUBLE"), expression=call("array_size", values.copy()))
         before = exp.Sub(this=call("ceil", place), expression=whole(1))
         return call("get", values.copy(), spark_cast(call("greatest", before, whole(0)), "INT"))
 
-    return _composed(_each_part(node.expression, at))
+    return _mark_composed(_each_part(node.expression, at))
 
 
 def histogram(node: exp.Anonymous, _context: Context) -> exp.Expr:
@@ -157,7 +161,7 @@ def histogram(node: exp.Anonymous, _context: Context) -> exp.Expr:
         if below is not None:
             conditions.append(exp.GT(this=value, expression=below))
         counts.append(call("count_if", exp.and_(*conditions)))
-    return _composed(call("array", *counts))
+    return _mark_composed(call("array", *counts))
 
 
 def values_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
@@ -175,7 +179,7 @@ def mode(node: exp.Mode, context: Context) -> exp.Expr:
         return call("mode", value, exp.true())
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
-    return _composed(spark_cast(call("mode", spark_cast(value, "INT"), exp.true()), "BOOLEAN"))
+    return _mark_composed(spark_cast(call("mode", spark_cast(value, "INT"), exp.true()), "BOOLEAN"))
 
 
 def extreme(node: Any, context: Context) -> exp.Expr:
@@ -207,7 +211,7 @@ def extreme(node: Any, context: Context) -> exp.Expr:
         expression = case(
             exp.GT(this=nans, expression=whole(0)), nan, exp.Coalesce(this=inside, expressions=[ends])
         )
-    return _composed(with_type(expression, known))
+    return _mark_composed(with_type(expression, known))
 
 
 def avg(node: exp.Avg, context: Context) -> exp.Expr:

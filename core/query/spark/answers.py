@@ -13,7 +13,7 @@ from lamella.core.libraries import exp
 from lamella.core.query.engine import not_too_deep
 from lamella.core.query.fields import Fields
 from lamella.core.query.plan import Node, select_count
-from lamella.core.query.source import Fetched, Question
+from lamella.core.query.source import FetchedRows, Question
 from lamella.core.query.spark import spill
 from lamella.core.query.spark.dialect import to_spark
 from lamella.core.query.spark.keyset import Keyset, constant
@@ -56,10 +56,10 @@ class SparkEngine:
 
     def count(self, query: Question, job: Job) -> int:
         compiler, node = self._plan(query, job)
-        sql = compiler.translated(select_count(node, compiler.query_context))
+        sql = compiler.translate(select_count(node, compiler.query_context))
         return int(compiler.answer(sql).column(0)[0].as_py())
 
-    def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
+    def fetch(self, query: Question, job: Job, before: FetchedRows | None = None) -> FetchedRows:
         """Fetch rows. Rows with a key continue after the last one fetched; others are fetched again from the
         first one, since an unordered answer has no position to continue from."""
         compiler, node = self._plan(query, job)
@@ -77,11 +77,11 @@ class SparkEngine:
         bookmark = None if reader is None else reader.bookmark
         if before is None:
             total = self.count(query, job) if more else snapshot.num_rows
-            return Fetched(snapshot, total, self.title, bookmark=bookmark)
+            return FetchedRows(snapshot, total, self.title, bookmark=bookmark)
         if behind is not None:
             snapshot = joined_snapshot(before.snapshot, snapshot)
         total = max(before.total, snapshot.num_rows + 1) if more else snapshot.num_rows
-        return Fetched(snapshot, total, self.title, before.token, bookmark)
+        return FetchedRows(snapshot, total, self.title, before.token, bookmark)
 
     def figure_rows(self, query: Question, job: Job) -> SparkRows:
         return SparkRows(*self._plan(query, job))

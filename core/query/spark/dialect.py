@@ -13,7 +13,7 @@ from functools import cache
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.spark import aggregates, values
 from lamella.core.query.spark.reshaping import lift_unnests, name_keys, number_rows
-from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_is, call, renamed
+from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_is, call, rename_rule
 
 
 def to_spark(statement: str, context: Context | None = None) -> str:
@@ -30,13 +30,13 @@ def to_spark(statement: str, context: Context | None = None) -> str:
     for node in reversed(list(root.walk(bfs=True))):  # inner nodes come first
         if node is root:
             continue
-        mended = _mended(node, context)
+        mended = _translate_node(node, context)
         if mended is not node:
             node.replace(mended)
     return str(root.this.sql("spark", normalize_functions=False, copy=False))
 
 
-def _mended(node: exp.Expr, context: Context) -> exp.Expr:
+def _translate_node(node: exp.Expr, context: Context) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
         rule = FUNCTIONS.get(str(node.this).casefold())
         if rule is None:
@@ -66,24 +66,24 @@ FUNCTIONS: dict[str, Rule] = {
     "to_seconds": values.to_seconds,
     "to_hours": values.to_hours,
     # texts
-    "strlen": renamed("octet_length"),
-    "octet_length": renamed("octet_length"),
-    "ends_with": renamed("endswith"),
-    "suffix": renamed("endswith"),
+    "strlen": rename_rule("octet_length"),
+    "octet_length": rename_rule("octet_length"),
+    "ends_with": rename_rule("endswith"),
+    "suffix": rename_rule("endswith"),
     # lists, structs and maps
-    "row": renamed("struct"),
+    "row": rename_rule("struct"),
     "list_extract": values.list_extract,
     "struct_extract_at": values.struct_field,
     "map_extract_value": values.value_of_map,
     "list_position": values.list_position,
     # aggregates
-    "arg_min_null": renamed("min_by"),
-    "arg_max_null": renamed("max_by"),
-    "count_if": renamed("count_if"),
+    "arg_min_null": rename_rule("min_by"),
+    "arg_max_null": rename_rule("max_by"),
+    "count_if": rename_rule("count_if"),
     "histogram": aggregates.histogram,
     "map_values": aggregates.values_of_map,
     # sampling: a stable hash
-    "hash": renamed("xxhash64"),
+    "hash": rename_rule("xxhash64"),
     # produced by reshaping
     "posexplode": as_it_is,
     "get": as_it_is,
@@ -105,7 +105,7 @@ def _relations() -> dict[type, Rule]:
         exp.Table: values.table,
         exp.CTE: values.subquery,
         exp.Window: values.window,
-        exp.Ordered: values.ordered,
+        exp.Ordered: values.sort_key,
         exp.Distinct: values.distinct,
     }
 
@@ -122,10 +122,10 @@ def _numbers() -> dict[type, Rule]:
         exp.Div: values.divide,
         exp.Mod: values.modulo,
         exp.IsNan: values.nan_or_null,
-        exp.Pow: renamed("power"),
+        exp.Pow: rename_rule("power"),
         exp.Log: values.log,
-        exp.Ln: renamed("ln"),
-        exp.Nullif: renamed("nullif"),
+        exp.Ln: rename_rule("ln"),
+        exp.Nullif: rename_rule("nullif"),
     }
 
 
@@ -133,9 +133,9 @@ def _comparisons() -> dict[type, Rule]:
     plain = (exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
     return {
         exp.EQ: values.equal,
-        exp.NullSafeEQ: values.same,
+        exp.NullSafeEQ: values.null_safe_equal,
         exp.NullSafeNEQ: values.differ,
-        **dict.fromkeys(plain, values.compared),
+        **dict.fromkeys(plain, values.compare),
     }
 
 
@@ -157,15 +157,15 @@ def _texts() -> dict[type, Rule]:
         exp.Concat: values.concat,
         exp.Trim: values.trim,
         exp.Length: values.length_of,
-        exp.ByteLength: renamed("octet_length"),
-        exp.Contains: renamed("contains"),
-        exp.StartsWith: renamed("startswith"),
-        exp.EndsWith: renamed("endswith"),
-        exp.RegexpLike: renamed("rlike"),
-        exp.Left: renamed("left"),
-        exp.Substring: renamed("substring"),
-        exp.Replace: renamed("replace"),
-        exp.Unhex: renamed("unhex"),
+        exp.ByteLength: rename_rule("octet_length"),
+        exp.Contains: rename_rule("contains"),
+        exp.StartsWith: rename_rule("startswith"),
+        exp.EndsWith: rename_rule("endswith"),
+        exp.RegexpLike: rename_rule("rlike"),
+        exp.Left: rename_rule("left"),
+        exp.Substring: rename_rule("substring"),
+        exp.Replace: rename_rule("replace"),
+        exp.Unhex: rename_rule("unhex"),
     }
 
 
@@ -174,8 +174,8 @@ def _nested_values() -> dict[type, Rule]:
         exp.Bracket: values.list_extract,
         exp.Struct: values.struct,
         exp.Array: lambda node, _: call("array", *node.expressions),
-        exp.ArraySize: renamed("array_size"),
-        exp.Transform: renamed("transform"),
+        exp.ArraySize: rename_rule("array_size"),
+        exp.Transform: rename_rule("transform"),
         exp.ArrayFilter: values.list_filter,
         exp.MapFromEntries: values.map_of_entries,
     }
@@ -196,12 +196,12 @@ def _aggregates() -> dict[type, Rule]:
         exp.Avg: aggregates.avg,
         exp.Min: aggregates.extreme,
         exp.Max: aggregates.extreme,
-        exp.Stddev: renamed("stddev_samp"),
-        exp.StddevSamp: renamed("stddev_samp"),
-        exp.StddevPop: aggregates.stddev_of_all,
-        exp.Variance: renamed("var_samp"),
-        exp.VariancePop: renamed("var_pop"),
-        exp.CountIf: renamed("count_if"),
+        exp.Stddev: rename_rule("stddev_samp"),
+        exp.StddevSamp: rename_rule("stddev_samp"),
+        exp.StddevPop: aggregates.population_stddev,
+        exp.Variance: rename_rule("var_samp"),
+        exp.VariancePop: rename_rule("var_pop"),
+        exp.CountIf: rename_rule("count_if"),
     }
 
 

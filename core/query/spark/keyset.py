@@ -14,7 +14,7 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.to_sql import literal
 from lamella.core.filters.values import convert
 from lamella.core.libraries import exp
-from lamella.core.query.fields import Field, Fields, cast, cast_to, column, every, func, paren, text
+from lamella.core.query.fields import Field, Fields, cast, cast_to, column, conjunction, func, paren, text
 from lamella.core.query.plan import FilterNode, Identifiers, Node, ProjectNode, Rank
 from lamella.core.query.spark.plan import EXACT, SparkCompiler
 
@@ -39,7 +39,7 @@ class Keyset:
     def of(cls, node: Node, compiler: SparkCompiler) -> Keyset | None:
         """The keyset of an answer; None if rows have no reliable position: the table has no key, or they are
         sorted by nested values, or by floats whose last digits may vary."""
-        fields_by_id = {field.identifier: field for field in node.fields.all}
+        fields_by_id = {field.identifier: field for field in node.fields.columns}
         fields = [
             fields_by_id.get(field.identifier) or compiler.hidden_field(field.identifier)
             for field in node.order
@@ -53,9 +53,11 @@ class Keyset:
     def rows(self, behind: Bookmark | None) -> Node:
         """The rows of the answer, or those after a bookmark, followed by the hidden sort columns."""
         node = self._node if behind is None else self._rows_behind(behind)
-        visible = Identifiers(field.identifier for field in node.fields.all)
+        visible = Identifiers(field.identifier for field in node.fields.columns)
         hidden = [field for field in self._fields if field.identifier not in visible]
-        return ProjectNode(node, Fields(node.fields.place, (*node.fields.all, *hidden), node.fields.trusted))
+        return ProjectNode(
+            node, Fields(node.fields.place, (*node.fields.columns, *hidden), node.fields.is_trusted)
+        )
 
     def _rows_behind(self, bookmark: Bookmark) -> Node:
         """The rows after a bookmark. The order is total, so none is left out or repeated."""
@@ -64,16 +66,16 @@ class Keyset:
         for rank, value, field in zip(self._node.order, bookmark, self._fields, strict=True):
             is_later, is_equal = _compare(rank, value, field.type)
             if is_later is not None:
-                later.append(every([*equal, paren(is_later)]))
+                later.append(conjunction([*equal, paren(is_later)]))
             equal.append(is_equal)
         condition = paren(exp.or_(*later)) if later else exp.false()
         return FilterNode(self._node, [condition], Identifiers(key.identifier for key in self._fields))
 
     def reader(self, pieces: Iterator[pa.Table], most: int) -> KeysetReader:
         """A reader for the pieces of `rows`."""
-        places = {field.identifier: place for place, field in enumerate(self.rows(None).fields.all)}
+        places = {field.identifier: place for place, field in enumerate(self.rows(None).fields.columns)}
         columns = [places[field.identifier] for field in self._fields]
-        return KeysetReader(pieces, most, len(self._node.fields.all), columns)
+        return KeysetReader(pieces, most, len(self._node.fields.columns), columns)
 
 
 class KeysetReader:
@@ -81,16 +83,16 @@ class KeysetReader:
     `most` rows."""
 
     def __init__(self, pieces: Iterator[pa.Table], most: int, width: int, order: Sequence[int]) -> None:
-        self._pieces, self._left, self._shown, self._order = pieces, most, width, order
+        self._pieces, self._rows_left, self._width, self._order = pieces, most, width, order
         self.bookmark: Bookmark | None = None
 
     def __iter__(self) -> Iterator[pa.Table]:
         for piece in self._pieces:
-            rows = min(piece.num_rows, self._left)
-            self._left -= rows
+            rows = min(piece.num_rows, self._rows_left)
+            self._rows_left -= rows
             if rows:
                 self.bookmark = tuple(python_value(piece.column(place)[rows - 1]) for place in self._order)
-            yield piece.select(list(range(self._shown)))
+            yield piece.select(list(range(self._width)))
 
 
 def _compare(rank: Rank, value: Any, kind: pa.DataType) -> tuple[exp.Expr | None, exp.Expr]:
@@ -111,8 +113,8 @@ def _compare(rank: Rank, value: Any, kind: pa.DataType) -> tuple[exp.Expr | None
         return (exp.Or(this=is_number, expression=is_null) if rank.descending else is_null), is_nan
     last = cast(text(repr(value + 0.0)), "DOUBLE")
     number = paren(exp.Add(this=rank_column.copy(), expression=cast(text("0"), "DOUBLE")))  # -0 is 0
-    is_further: exp.Expr = every([is_number, compare(this=number, expression=last)])
+    is_further: exp.Expr = conjunction([is_number, compare(this=number, expression=last)])
     if not rank.descending:
         is_further = exp.Or(this=is_nan, expression=is_further)
-    is_same = every([is_number.copy(), exp.EQ(this=number.copy(), expression=last.copy())])
+    is_same = conjunction([is_number.copy(), exp.EQ(this=number.copy(), expression=last.copy())])
     return exp.Or(this=is_further, expression=is_null), is_same

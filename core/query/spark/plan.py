@@ -17,8 +17,17 @@ from lamella.core.libraries import exp
 from lamella.core.query.compile import Compiler
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import memory_limit
-from lamella.core.query.expressions import Call, Constant, Expression, Named, expression_of
-from lamella.core.query.fields import Field, Fields, alias, column, func, number, quoted, refuse_twice
+from lamella.core.query.expressions import Call, ColumnReference, Constant, Expression, expression_of
+from lamella.core.query.fields import (
+    Field,
+    Fields,
+    alias,
+    column,
+    func,
+    number,
+    quote_identifier,
+    refuse_twice,
+)
 from lamella.core.query.functions.aggregates import AGGREGATES
 from lamella.core.query.plan import (
     GroupNode,
@@ -85,24 +94,25 @@ class SparkScan(Node):
     def __init__(
         self, table: str, place: str, stored: pa.Schema, key: Sequence[str] = (), depth: int = 1
     ) -> None:
-        self.table, self._stored, self.depth = table, stored, depth
+        self.table, self._stored_schema, self.depth = table, stored, depth
         fields = [
             Field(field.name, field.type, f"{table}c{n}") for n, field in enumerate(shown_schema(stored))
         ]
-        self.fields = Fields(place, tuple(fields), trusted=True)
+        self.fields = Fields(place, tuple(fields), is_trusted=True)
         self.order = tuple(Rank(self.fields[name].identifier) for name in key)
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        names, places = self._stored.names, list[exp.Identifier]()
+        names, places = self._stored_schema.names, list[exp.Identifier]()
         if len({name.casefold() for name in names}) < len(names):
             names = [f"c{place}" for place in range(len(names))]
-            places = [quoted(name) for name in names]
+            places = [quote_identifier(name) for name in names]
         table = exp.Table(
-            this=quoted(self.table), alias=exp.TableAlias(this=quoted(self.table), columns=places)
+            this=quote_identifier(self.table),
+            alias=exp.TableAlias(this=quote_identifier(self.table), columns=places),
         )
         values = [
             alias(self._value(column(name, self.table), stored.type, field.type), field.identifier)
-            for name, stored, field in zip(names, self._stored, self.fields.all, strict=True)
+            for name, stored, field in zip(names, self._stored_schema, self.fields.columns, strict=True)
             if field.identifier in identifiers
         ]
         return exp.select(*(values or [alias(number(1), f"{self.table}none")])).from_(table)
@@ -184,8 +194,8 @@ class SparkCompiler(Compiler):
         self._sources.append(source)
         self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
-        self.stable.update(field.identifier for field in scan.fields.all)
-        return self._known(scan)
+        self.stable.update(field.identifier for field in scan.fields.columns)
+        return self._note_types(scan)
 
     def _table_of(self, sql: str) -> str:
         name = f"{_TABLE}{len(self.tables)}"
@@ -195,7 +205,7 @@ class SparkCompiler(Compiler):
     def after(self, step: Step, rows: Node) -> Node:
         own = _MEANINGS.get(type(step))
         try:
-            node = self._known(super().after(step, rows) if own is None else own(self, step, rows))
+            node = self._note_types(super().after(step, rows) if own is None else own(self, step, rows))
         except NotInDialect as error:
             raise _refusal(step, rows, error) from error
         self._steps.append((step, rows, node))
@@ -209,8 +219,8 @@ class SparkCompiler(Compiler):
         """A sort column that is not in the answer. A column that no step names contains row numbers."""
         return Field(identifier, self.types.get(identifier, pa.int64()), identifier)
 
-    def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
-        field, (value, inputs) = super()._reached(path, rows)
+    def _field_at(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
+        field, (value, inputs) = super()._field_at(path, rows)
         self.types[field.identifier] = field.type
         if inputs <= self.stable:
             self.stable.add(field.identifier)
@@ -220,9 +230,9 @@ class SparkCompiler(Compiler):
         """The rows in their order, as SQL for Spark. Raises `BadQuery`, which names the step, for what cannot
         be translated."""
         query = select_answer(node, self.query_context)
-        return self.translated(query if most is None else query.limit(most))
+        return self.translate(query if most is None else query.limit(most))
 
-    def translated(self, query: exp.Query) -> str:
+    def translate(self, query: exp.Query) -> str:
         """Translate a query of the rows after the last step. Raises like `statement`."""
         try:
             return to_spark(query.sql("duckdb"), self.context)
@@ -250,7 +260,7 @@ class SparkCompiler(Compiler):
                     "It is returned as a whole",
                     "Ask for fewer rows or columns, or read it with batches()",
                 )
-        if not node.fields.all:  # concatenating tables without columns loses their number of rows
+        if not node.fields.columns:  # concatenating tables without columns loses their number of rows
             rows = sum(piece.num_rows for piece in pieces)
             return pa.table({"row": pa.nulls(rows)}).select([])
         return pa.concat_tables(pieces) if pieces else node.fields.schema.empty_table()
@@ -284,23 +294,23 @@ class SparkCompiler(Compiler):
     def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         for _, aggregate in aggregates:
             function = AGGREGATES.get(aggregate.function)
-            if function is not None and function.ordered and not rows.order:
+            if function is not None and function.is_ordered and not rows.order:
                 raise BadQuery(
                     f"{rows.fields.place}: '{function.id}' of rows that are not sorted is undefined",
                     NO_ORDER,
                     "Sort the rows first, or name the key of the table",
                 )
         node = super().group_node(rows, keys, aggregates)
-        self._known(node)
+        self._note_types(node)
         return node
 
-    def _known(self, node: Node) -> Node:
-        self.types.update({field.identifier: field.type for field in node.fields.all})
+    def _note_types(self, node: Node) -> Node:
+        self.types.update({field.identifier: field.type for field in node.fields.columns})
         return node
 
     def _spark_compute(self, step: Compute, rows: Node) -> Node:
         node = self._compute(step, rows)
-        stable = {field.name for field in rows.fields.all if self.is_stable(field)}
+        stable = {field.name for field in rows.fields.columns if self.is_stable(field)}
         for name, value in step.values:
             if _is_arithmetic(expression_of(value), stable):
                 stable.add(name)
@@ -319,7 +329,9 @@ class SparkCompiler(Compiler):
         same."""
         ranks: list[exp.Expr] = [column(rank.identifier) for rank in rows.order]
         if not ranks:
-            ranks = [column(field.identifier) for field in rows.fields.all if not is_.is_nested(field.type)]
+            ranks = [
+                column(field.identifier) for field in rows.fields.columns if not is_.is_nested(field.type)
+            ]
         return SampleNode(rows, step.count, [func("hash", number(step.seed), *ranks)])
 
     def _spark_sql(self, step: Sql, rows: Node) -> Node:
@@ -328,9 +340,9 @@ class SparkCompiler(Compiler):
 
         tables_named(step.text, step.rows)
         parts = {step.rows: rows, **{name: self.scan(source) for name, source in step.tables}}
-        types = {field.name: field.type for node in parts.values() for field in node.fields.all}
+        types = {field.name: field.type for node in parts.values() for field in node.fields.columns}
         body = to_spark(step.text.strip().rstrip(";"), Context(types))
-        named = ", ".join(f"{_quoted(name)} AS ({self._with_names(node)})" for name, node in parts.items())
+        named = ", ".join(f"{_quote(name)} AS ({self._with_names(node)})" for name, node in parts.items())
         sql = f"WITH {named} SELECT * FROM ({body})"
         stored = self.server.schema(sql, self.job)
         refuse_twice(stored.names, rows.fields.place)
@@ -339,8 +351,8 @@ class SparkCompiler(Compiler):
 
     def _with_names(self, node: Node) -> str:
         """The rows with the columns' own names."""
-        identifiers = Identifiers(field.identifier for field in node.fields.all)
-        values = [alias(column(field.identifier), field.name) for field in node.fields.all]
+        identifiers = Identifiers(field.identifier for field in node.fields.columns)
+        values = [alias(column(field.identifier), field.name) for field in node.fields.columns]
         query = exp.select(*values).from_(node.source(identifiers, self.query_context))
         return to_spark(query.sql("duckdb"), self.context)
 
@@ -376,10 +388,10 @@ class SampleNode(LimitNode):
 
     def __init__(self, rows: Node, count: int, by: Sequence[exp.Expr]) -> None:
         super().__init__(rows, count, 0, [*by, *(rank.sql for rank in rows.order)])
-        self._hashed = Identifiers(leaf.name for value in by for leaf in value.find_all(exp.Column))
+        self._hashed_columns = Identifiers(leaf.name for value in by for leaf in value.find_all(exp.Column))
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        return super().query(identifiers | self._hashed, context)
+        return super().query(identifiers | self._hashed_columns, context)
 
 
 def _refusal(step: Step, rows: Node, error: NotInDialect) -> BadQuery:
@@ -420,7 +432,7 @@ def elsewhere(name: str, server: SparkServer) -> BadQuery:
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -431,7 +443,7 @@ def _no_snapshot(name: str) -> Snapshot:
 def _is_arithmetic(value: Expression, stable: Collection[str]) -> bool:
     """Whether a value is computed from stable columns by operations that every machine computes to the same
     last digit."""
-    if isinstance(value, Named):
+    if isinstance(value, ColumnReference):
         return value.name in stable or value.name.partition(".")[0] in stable
     if isinstance(value, Call):
         return value.function in _EXACT_FUNCTIONS and all(

@@ -25,7 +25,7 @@ def lift_unnests(tree: exp.Expr) -> None:
         columns = [expression for expression in select.expressions if expression not in lists]
         values = main.this.this
         if _is_places(values):
-            values, main_name = _some_of(values), f"{main.alias}_item"
+            values, main_name = _list_of_length(values), f"{main.alias}_item"
         else:
             main_name = main.alias
         items = [exp.alias_(_item(item.this.this, place), item.alias, quoted=True) for item in value_lists]
@@ -56,7 +56,7 @@ def _is_places(values: exp.Expr) -> bool:
     ]
 
 
-def _some_of(values: exp.Expr) -> exp.Expr:
+def _list_of_length(values: exp.Expr) -> exp.Expr:
     """A list of the same length with any items."""
     if isinstance(values, exp.Array):
         return values

@@ -88,7 +88,7 @@ class _File:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         stored = pa.schema([field.with_name(str(key)) for key, field in enumerate(schema)])
-        self._stored = stored
+        self._stored_schema = stored
         self._group: list[pa.Table] = []
         try:
             self.path = _folder() / f"{next(_numbers)}.parquet"
@@ -104,7 +104,7 @@ class _File:
             self._write_group()
 
     def _write_group(self) -> None:
-        rows = pa.concat_tables(self._group).rename_columns(self._stored.names)
+        rows = pa.concat_tables(self._group).rename_columns(self._stored_schema.names)
         self._group.clear()
         try:
             self._writer.write_table(rows)

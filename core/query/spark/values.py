@@ -148,11 +148,11 @@ def unless_zero(value: exp.Expr) -> exp.Expr:
 
 
 def differ(node: exp.NullSafeNEQ, context: Context) -> exp.Expr:
-    return exp.Not(this=same(node, context))
+    return exp.Not(this=null_safe_equal(node, context))
 
 
-def same(node: Any, context: Context) -> exp.Expr:
-    alike = compared(node, context)
+def null_safe_equal(node: Any, context: Context) -> exp.Expr:
+    alike = compare(node, context)
     return call("equal_null", alike.this, alike.expression)
 
 
@@ -161,7 +161,7 @@ def equal(node: exp.EQ, context: Context) -> Any:
     sides = node.this, node.expression
     kinds = [context.type_of(side) for side in sides]
     if not all(kind is not None and is_.is_floating(kind) for kind in kinds):
-        return compared(node, context)
+        return compare(node, context)
     zero = spark_cast(whole(0), "DOUBLE")
     left, right = (
         exp.Add(this=call("nanvl", spark_cast(side.copy(), "DOUBLE"), zero.copy()), expression=zero.copy())
@@ -177,7 +177,7 @@ def distinct(node: exp.Distinct, context: Context) -> exp.Expr:
     return node
 
 
-def compared(node: Any, context: Context) -> Any:
+def compare(node: Any, context: Context) -> Any:
     """Compare. A number next to floats becomes a float; as a decimal it would turn them into decimals."""
     parts = [node.this, *as_list(node.args.get("expression")), *node.expressions]
     kinds = [context.type_of(part) for part in parts if part is not None]
@@ -189,7 +189,7 @@ def compared(node: Any, context: Context) -> Any:
     return node
 
 
-def ordered(node: exp.Ordered, context: Context) -> exp.Expr:
+def sort_key(node: exp.Ordered, context: Context) -> exp.Expr:
     """Sort. 0 and -0 are equal, and NaN of any sign is the greatest number: Sail 0.7 sorts a negative NaN
     first."""
     known, value = context.type_of(node.this), node.this

@@ -80,7 +80,7 @@ def not_null(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
 
 
-def renamed(name: str) -> Rule:
+def rename_rule(name: str) -> Rule:
     """A rule that renames a function with the same meaning."""
 
     def rule(node: Any, _context: Context) -> exp.Expr:

@@ -41,18 +41,18 @@ def change_statement(text: str) -> ChangeStatement | None:
             return None
         if not word.isalpha():
             return None  # the engine reports where it cannot be parsed
-        if word not in _REFUSED:
+        if word not in _REFUSED_STATEMENTS:
             raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
         instead = _INSTEAD.get(word)
         if instead is not None:
             raise BadSql(f"{word.upper()} is not supported in SQL here", fix=instead)
-        raise _refused(word.upper(), "")
+        raise _refusal(word.upper(), "")
     tree = _tree_of(text, word)
     if tree is None or isinstance(tree, exp.Query):
         return None
     statement = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
     if statement is None:
-        raise _refused(word.upper(), "")
+        raise _refusal(word.upper(), "")
     _refuse_other_clauses(tree)
     return statement
 
@@ -92,9 +92,9 @@ def _refuse_other_clauses(tree: exp.Expr) -> None:
         for clause, said in part.args.items():
             if said and clause not in known:
                 what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
-                raise _refused(what, f"Leave it out: {_sql_text(said)}")
+                raise _refusal(what, f"Leave it out: {_sql_text(said)}")
     if target.alias_column_names:
-        raise _refused("Renaming the columns of a changed table", "Leave the names out")
+        raise _refusal("Renaming the columns of a changed table", "Leave the names out")
 
 
 def _sql_text(what: object) -> str:
@@ -105,10 +105,10 @@ def _sql_text(what: object) -> str:
 def _inserting(tree: exp.Expr) -> ChangeStatement:
     for part, (words, way) in _NO_PART_OF_INSERT.items():
         if tree.args.get(part):
-            raise _refused(f"INSERT with {words}", way)
+            raise _refusal(f"INSERT with {words}", way)
     rows = tree.args.get("expression")
     if rows is None:
-        raise _refused("INSERT without rows", "Give VALUES or a SELECT")
+        raise _refusal("INSERT without rows", "Give VALUES or a SELECT")
     columns = [name.name for name in tree.this.expressions] if isinstance(tree.this, exp.Schema) else None
     named = None if columns is None else tuple(columns)
     return ChangeStatement(
@@ -141,18 +141,18 @@ def _deleting(tree: exp.Expr) -> ChangeStatement:
 def _creating(tree: exp.Expr) -> ChangeStatement:
     for part, words, way in _NO_PART_OF_CREATE:
         if tree.args.get(part):
-            raise _refused(f"CREATE {words}", way)
+            raise _refusal(f"CREATE {words}", way)
     rows = tree.args.get("expression")
     kind = str(tree.args.get("kind"))
     if kind in _INSTEAD_OF_CREATE:
         raise BadSql(f"CREATE {kind} is not supported in SQL here", fix=_INSTEAD_OF_CREATE[kind])
     if kind != "TABLE" or not isinstance(rows, exp.Query):
-        raise _refused(
+        raise _refusal(
             "CREATE of anything but a table AS SELECT",
             "Write CREATE TABLE name AS SELECT …; in Python, store.create_table takes rows",
         )
     if isinstance(tree.this, exp.Schema):
-        raise _refused("CREATE TABLE with column names", "Name them in the SELECT: SELECT 1 AS a")
+        raise _refusal("CREATE TABLE with column names", "Name them in the SELECT: SELECT 1 AS a")
     return ChangeStatement("create", _name(tree.this), _question(rows, tree))
 
 
@@ -161,7 +161,7 @@ BEGINNINGS = (
     "select", "with", "from", "values", "insert", "update", "delete", "create", "describe", "summarize",
     "pivot", "unpivot", "explain",
 )  # fmt: skip
-_REFUSED = frozenset(
+_REFUSED_STATEMENTS = frozenset(
     {
         "alter", "analyze", "attach", "begin", "call", "checkpoint", "comment", "commit", "copy",
         "deallocate", "detach", "drop", "end", "execute", "export", "force", "grant", "import", "install",
@@ -244,7 +244,7 @@ def _id_of(table: exp.Expr) -> exp.Expr:
 def _set_column(part: exp.Expr) -> str:
     column = part.this
     if not isinstance(part, exp.EQ) or not isinstance(column, exp.Column) or column.table:
-        raise _refused(
+        raise _refusal(
             f"SET {part.sql('duckdb')}",
             "Set whole columns; in Python, table.update_where reaches inside them",
         )
@@ -266,8 +266,8 @@ def _name(target: exp.Expr) -> str:
 
 def _refuse_returning(tree: exp.Expr) -> None:
     if tree.args.get("returning"):
-        raise _refused("RETURNING", "Leave it out, and read the rows afterwards")
+        raise _refusal("RETURNING", "Leave it out, and read the rows afterwards")
 
 
-def _refused(what: str, way: str) -> BadSql:
+def _refusal(what: str, way: str) -> BadSql:
     return BadSql(f"{what} is not supported in SQL here", f"Changes are {WAYS}", way)

@@ -43,7 +43,7 @@ class TableColumns:
     columns: tuple[tuple[str, str], ...]
 
     @cached_property
-    def folded(self) -> tuple[str, ...]:
+    def folded_names(self) -> tuple[str, ...]:
         return tuple(name.casefold() for name, _type in self.columns)
 
 
@@ -53,11 +53,11 @@ class Words:
 
     functions: Mapping[str, str] = field(default_factory=dict)
     keywords: tuple[str, ...] = ()
-    reserved: frozenset[str] = frozenset()
+    reserved_words: frozenset[str] = frozenset()
 
-    def quoted(self, name: str) -> str:
+    def quote(self, name: str) -> str:
         """An identifier, in quotes if needed."""
-        if _PLAIN_NAME.match(name) and name.casefold() not in self.reserved:
+        if _PLAIN_NAME.match(name) and name.casefold() not in self.reserved_words:
             return name
         return '"' + name.replace('"', '""') + '"'
 
@@ -71,7 +71,7 @@ class Names:
     stores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
-    def by_folded(self) -> Mapping[str, str]:
+    def by_folded_name(self) -> Mapping[str, str]:
         return {name.casefold(): name for name in reversed(list(self.tables))}
 
     @cached_property
@@ -97,7 +97,7 @@ class Proposals:
     needed."""
 
     start: int
-    found: tuple[Proposal, ...] = ()
+    items: tuple[Proposal, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -158,7 +158,7 @@ _OFTEN = (
 
 
 def _takes_no_names(lexeme: Lexeme) -> bool:
-    unclosed = lexeme.kind == "text" and not lexeme.closed
+    unclosed = lexeme.kind == "text" and not lexeme.is_closed
     return unclosed or lexeme.kind == "number" or (lexeme.kind == "comment" and lexeme.text.startswith("--"))
 
 
@@ -166,7 +166,7 @@ def _is_name(lexeme: Lexeme) -> bool:
     return lexeme.kind in ("word", "name")
 
 
-def _folded(lexeme: Lexeme) -> str:
+def _fold(lexeme: Lexeme) -> str:
     return lexeme.identifier.casefold()
 
 
@@ -205,8 +205,8 @@ class _Statement:
     def __init__(self, before: Sequence[Lexeme], after: Sequence[Lexeme], names: Names) -> None:
         self.before, self._names = before, names
         self.top = _Group()
-        self.here = _nested(self.top, before)
-        _nested_on(self.here, after)
+        self.here = _nest(self.top, before)
+        _nest_after_cursor(self.here, after)
         self.ctes = dict(_ctes(self.top))
 
     @property
@@ -227,7 +227,7 @@ class _Statement:
         cte = self.ctes.get(source.table.casefold())
         if cte is not None:
             return self._outputs(cte, unknown, depth + 1)
-        name = self._names.by_folded.get(source.table.casefold())
+        name = self._names.by_folded_name.get(source.table.casefold())
         if name is None:
             return []
         table = self._names.tables[name]
@@ -245,7 +245,7 @@ class _Statement:
             if not isinstance(last, Lexeme):
                 continue
             if last.text == "*" and len(item) <= 3:
-                alias = _folded(item[0]) if len(item) == 3 and isinstance(item[0], Lexeme) else ""
+                alias = _fold(item[0]) if len(item) == 3 and isinstance(item[0], Lexeme) else ""
                 for source in sources:
                     if not alias or source.alias.casefold() == alias:
                         outputs += self.columns(source, unknown, depth)
@@ -254,7 +254,7 @@ class _Statement:
         return outputs
 
 
-def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
+def _nest(top: _Group, items: Sequence[Lexeme]) -> _Group:
     group = top
     for item in items:
         if item.text == "(":
@@ -268,7 +268,7 @@ def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
     return group
 
 
-def _nested_on(outer: _Group, items: Sequence[Lexeme]) -> None:
+def _nest_after_cursor(outer: _Group, items: Sequence[Lexeme]) -> None:
     """Read the items after the cursor, which may close the groups around it."""
     group: _Group | None = outer
     for number, item in enumerate(items):
@@ -404,10 +404,10 @@ class _Search:
         self._unknown: dict[str, None] = {}
 
     def run(self, start: int) -> Proposals:
-        proposals = self._ranked(self._all())
+        proposals = self._rank(self._proposals())
         return Proposals(start, tuple(islice(proposals, MOST)), tuple(self._unknown))
 
-    def _all(self) -> Iterator[Proposal]:
+    def _proposals(self) -> Iterator[Proposal]:
         before = self._statement.before
         if before and before[-1].text == ".":
             yield from self._behind_dot()
@@ -416,7 +416,7 @@ class _Search:
         else:
             yield from self._in_expression()
 
-    def _ranked(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+    def _rank(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         """Sort proposals: those that begin with the typed text, then those that contain it."""
         keys: set[tuple[str, Kind]] = set()
         inside: list[Proposal] = []
@@ -438,15 +438,18 @@ class _Search:
         owner = before[-2] if len(before) > 1 and _is_name(before[-2]) else None
         if owner is None:
             return
-        name = _folded(owner)
+        name = _fold(owner)
         for source in self._statement.sources:
-            known = source.query or source.table.casefold() in {*self._names.by_folded, *self._statement.ctes}
+            known = source.query or source.table.casefold() in {
+                *self._names.by_folded_name,
+                *self._statement.ctes,
+            }
             if known and name == source.alias.casefold():
                 yield from self._columns_of(source, "")
                 return
         for store, tables in self._names.stores.items():
             if store.casefold() == name:
-                yield from (Proposal(self._words.quoted(table), table, "table", store) for table in tables)
+                yield from (Proposal(self._words.quote(table), table, "table", store) for table in tables)
 
     def _expects_table(self) -> bool:
         before = self._statement.before
@@ -462,13 +465,13 @@ class _Search:
 
     def _tables(self) -> Iterator[Proposal]:
         for cte in self._statement.ctes:
-            yield Proposal(self._words.quoted(cte), cte, "table", "WITH")
+            yield Proposal(self._words.quote(cte), cte, "table", "WITH")
         for name in self._names.alone:
             table = self._names.tables[name]
             count = "" if table is None else quantity(len(table.columns), "column")
-            yield Proposal(self._words.quoted(name), name, "table", count)
+            yield Proposal(self._words.quote(name), name, "table", count)
         for store, tables in self._names.stores.items():
-            yield Proposal(f"{self._words.quoted(store)}.", store, "store", quantity(len(tables), "table"))
+            yield Proposal(f"{self._words.quote(store)}.", store, "store", quantity(len(tables), "table"))
 
     def _in_expression(self) -> Iterator[Proposal]:
         sources = self._statement.sources
@@ -477,18 +480,18 @@ class _Search:
             yield from self._columns_of(source, source.alias if several else "")
         for source in sources:
             if several and source.alias:
-                yield Proposal(f"{self._words.quoted(source.alias)}.", source.alias, "table", source.table)
+                yield Proposal(f"{self._words.quote(source.alias)}.", source.alias, "table", source.table)
         if self._prefix or not sources:
             for name in self._words.keywords:
                 if name.startswith(self._prefix):
-                    yield Proposal(self._cased(name), name, "keyword")
+                    yield Proposal(self._match_case(name), name, "keyword")
         if self._prefix:
             for name, arguments in self._words.functions.items():
                 yield Proposal(f"{name}(", name, "function", arguments)
         if not sources and len(self._prefix) >= LEAST_ANYWHERE:
             yield from self._columns_anywhere()
 
-    def _cased(self, keyword: str) -> str:
+    def _match_case(self, keyword: str) -> str:
         """The keyword in the case that the statement uses."""
         first = next((lexeme.text for lexeme in self._statement.before if lexeme.kind == "word"), "")
         return keyword.upper() if first.isupper() else keyword
@@ -497,7 +500,7 @@ class _Search:
         for name, kind in self._statement.columns(source, self._unknown):
             if self._prefix in name.casefold():
                 detail_text = ", ".join(part for part in (kind, detail) if part)
-                yield Proposal(self._words.quoted(name), name, "column", detail_text)
+                yield Proposal(self._words.quote(name), name, "column", detail_text)
 
     def _columns_anywhere(self) -> Iterator[Proposal]:
         """Columns of all tables, for a statement that names none yet."""
@@ -506,7 +509,7 @@ class _Search:
             if columns is None and len(self._unknown) < MOST_UNKNOWN:
                 self._unknown[table] = None
             for (name, _kind), folded in zip(
-                columns.columns if columns else (), columns.folded if columns else (), strict=True
+                columns.columns if columns else (), columns.folded_names if columns else (), strict=True
             ):
                 if self._prefix in folded:
-                    yield Proposal(self._words.quoted(name), name, "column", table)
+                    yield Proposal(self._words.quote(name), name, "column", table)

@@ -67,7 +67,7 @@ _SAFE = "safe_"
 """The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
 
-def laid_out(text: str) -> str:
+def format_sql(text: str) -> str:
     """Format the statements over several lines, with keywords in capitals. Raises `BadSql` for text that is
     not SQL or is too long. Comments stay between the same words."""
     if len(text) > LONGEST:
@@ -77,14 +77,14 @@ def laid_out(text: str) -> str:
     parts = statements_of(text)
     edges = [0, *(part.end for part in parts[:-1]), len(text)]
     formatted = [
-        _laid_out(text[start:stop], part.line)
+        _format_statement(text[start:stop], part.line)
         for start, stop, part in zip(edges, edges[1:], parts, strict=False)
     ]
     ends = any(lexeme.text == ";" for lexeme in lexemes(text[parts[-1].stop :])) if parts else False
     return ";\n\n".join(formatted) + (";" if ends else "")
 
 
-def _laid_out(text: str, line: int) -> str:
+def _format_statement(text: str, line: int) -> str:
     try:
         statements = sqlglot.transpile(text, read="duckdb", write="duckdb", pretty=True)
     except sqlglot.errors.SqlglotError as error:
@@ -101,14 +101,14 @@ class Translation:
     text: str
 
 
-def translated(text: str, sources: Sources, job: Job) -> Translation | None:
+def translate(text: str, sources: Sources, job: Job) -> Translation | None:
     """Translate a statement of another database to DuckDB's dialect, from the first dialect in which it
     parses and refers to existing names. None if there is none, and if DuckDB accepts the statement as it is:
     then its values are at fault. Nothing runs. Blocks for some 100 ms."""
     if len(text) > LONGEST:
         return None
     parameters = {placeholder.name: None for placeholder in placeholders(text)}
-    request = SqlRequest(parameters or None, described=True)
+    request = SqlRequest(parameters or None, only_columns=True)
     if _is_accepted(text, sources, request, job):
         return None
     return next(

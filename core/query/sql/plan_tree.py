@@ -27,20 +27,20 @@ _WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
 class Operator:
     """An operator of the plan. `seconds` is its own time without that of its inputs, added up over threads;
     `rows` are the rows it produced, `read` those it read from a table. They are None if nothing was measured.
-    `estimated` is the expected number of rows."""
+    `estimated_rows` is the expected number of rows."""
 
     name: str
     details: tuple[str, ...] = ()
     seconds: float | None = None
     rows: int | None = None
-    estimated: int | None = None
+    estimated_rows: int | None = None
     read: RowsRead | None = None
     inputs: tuple[Operator, ...] = ()
 
-    def every(self) -> Iterator[Operator]:
+    def walk(self) -> Iterator[Operator]:
         yield self
         for node in self.inputs:
-            yield from node.every()
+            yield from node.walk()
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class SqlPlan:
 
     @property
     def operator_seconds(self) -> float:
-        return sum(node.seconds or 0.0 for node in self.root.every())
+        return sum(node.seconds or 0.0 for node in self.root.walk())
 
     @property
     def rows_read(self) -> RowsRead:
-        return sum((node.read for node in self.root.every() if node.read is not None), RowsRead(0))
+        return sum((node.read for node in self.root.walk() if node.read is not None), RowsRead(0))
 
 
 def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:

@@ -19,7 +19,7 @@ _OF_TABLE = re.compile(r'"([^"]+?)" does not have a column named "(.+?)"')
 _NO_TABLE = re.compile(r'Referenced table "(.+?)" not found!?')
 _MISSING = re.compile(r"(.+?) with name (\S+) does not exist!?")
 _CANDIDATES = re.compile(r"\n*Candidate (?:bindings|tables|functions)?:? *(.*)", re.DOTALL)
-_MEANT = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
+_SUGGESTION = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
 _NO_VALUE = re.compile(r"Values were not provided for the following parameters?: \d")
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
@@ -137,7 +137,7 @@ def missing_part(text: str, error: Exception) -> str:
         if expected is None and len(words) > 1 and words[-2].text.casefold() == "join":
             expected = "ON or USING"
         return f"{expected} is missing after it" if expected else "The statement ends too early"
-    if any(word.kind == "text" and not word.closed for word in words) or "'" in text[slice(*place)]:
+    if any(word.kind == "text" and not word.is_closed for word in words) or "'" in text[slice(*place)]:
         return "Write '' for a ' inside a text: 'it''s'"
     number = next((n for n, word in enumerate(words) if word.start <= place[0] < word.stop), 0)
     here, after = words[number].text.casefold(), words[number + 1 : number + 2]
@@ -202,7 +202,9 @@ def place_of_name(name: str, text: str) -> Span | None:
 def in_words(error: LamellaError) -> tuple[str, str]:
     """Describe the error in one sentence, and give a suggestion or fix, which may be empty."""
     if not (_KIND.match(error.why) or _EXCERPT.search(error.why)):
-        return ". ".join(part for part in (_begun(error.what), _begun(error.why)) if part), error.fix
+        return ". ".join(
+            part for part in (_capitalize(error.what), _capitalize(error.why)) if part
+        ), error.fix
     message = _KIND.sub("", _EXCERPT.sub("", error.why)).strip()
     column, missing, near = _COLUMN.match(message), _MISSING.match(message), _NEAR.match(message)
     of_table, table = _OF_TABLE.search(message), _NO_TABLE.match(message)
@@ -223,18 +225,18 @@ def in_words(error: LamellaError) -> tuple[str, str]:
         return f"The statement cannot be read at '{near[1]}'", error.fix
     reason = message.partition("\n")[0].rstrip(".!:")
     own = regex_problem(reason)
-    return _begun(
+    return _capitalize(
         reason if own == reason else f"A regular expression cannot be read: {own}"
     ), meant or error.fix
 
 
-def _begun(sentence: str) -> str:
+def _capitalize(sentence: str) -> str:
     """The sentence with a capital, unless a table's name begins it, as in `notes: column 'price' is …`."""
     return sentence if _NAMED_FIRST.match(sentence) else sentence_case(sentence)
 
 
 def _suggestion(message: str, column: str) -> str:
-    meant, candidates = _MEANT.search(message), _CANDIDATES.search(message)
+    meant, candidates = _SUGGESTION.search(message), _CANDIDATES.search(message)
     names = [name for name in (meant.groups() if meant else ()) if name]
     if not names and candidates is not None and "functions" not in candidates[0]:
         names = _NAMES.findall(candidates[1])[:_MOST_CANDIDATES]

@@ -21,7 +21,7 @@ from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import (
     ROWS_A_BATCH,
-    Confined,
+    Confinement,
     collect_table,
     cursor,
     memory_limit,
@@ -30,7 +30,7 @@ from lamella.core.query.engine import (
 )
 from lamella.core.query.execute import PreparedCursor, prepared_cursor
 from lamella.core.query.functions.types import text_compared_as_number
-from lamella.core.query.source import When
+from lamella.core.query.source import VersionOrTime
 from lamella.core.query.sql.problems import missing_part, place_of, place_of_name
 from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
@@ -164,12 +164,12 @@ def _origin(value: exp.Expr, scope: scopes.Scope, types: Types) -> pa.DataType |
         names, kinds = list(own), list(own.values())
     else:
         return None
-    called = _renamed(named, names)
+    called = _column_aliases(named, names)
     place = called.index(value.name.lower()) if value.name.lower() in called else len(kinds)
     return kinds[place] if place < len(kinds) else None
 
 
-def _renamed(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
+def _column_aliases(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
     """The names of columns under the alias of a table, which may rename the first few: `t AS x(a, b)`."""
     anew = named.alias_column_names if isinstance(named, exp.Table) else []
     return [name.lower() for name in (*anew, *names[len(anew) :])]
@@ -184,14 +184,14 @@ TypedRelation = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
 class SqlRequest:
     """The parameters of a run: values for `?` or `$name`, the versions to read (one for all tables, or by
     name), the limits in seconds and bytes, and whether the statement may read files that it names. With
-    `described`, nothing runs, and the answer is empty with its columns."""
+    `only_columns`, nothing runs, and the answer is empty with its columns."""
 
     parameters: Parameters | None = None
-    as_of: When | Mapping[str, When] | None = None
+    as_of: VersionOrTime | Mapping[str, VersionOrTime] | None = None
     seconds: float | None = None
     memory: int | None = None
     files: bool = False
-    described: bool = False
+    only_columns: bool = False
 
 
 def run_sql(
@@ -202,8 +202,8 @@ def run_sql(
     Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` if the answer does not fit in memory.
     """
     with time_limit(job or Job(), request.seconds, sources.place) as own_job:
-        statement, tables = _understood(text, sources, request, own_job)
-        confined, key = _confined(request, sources, tables), _key(statement, tables, request)
+        statement, tables = _parse_request(text, sources, request, own_job)
+        confined, key = _confinement_of(request, sources, tables), _key(statement, tables, request)
         with (
             prepared_cursor(key, own_job, sources.place, confined) as own,
             _as_bad_sql(text, statement, sources, request, own.cursor),
@@ -239,23 +239,23 @@ def stream_sql(
 ) -> Iterator[SqlStream]:
     """Yield the answer of `run_sql` in batches, in bounded memory, for the duration of the block."""
     own_job = job or Job()
-    statement, tables = _understood(text, sources, request, own_job)
-    confined = _confined(request, sources, tables)
+    statement, tables = _parse_request(text, sources, request, own_job)
+    confined = _confinement_of(request, sources, tables)
     with (
         prepared_cursor(None, own_job, sources.place, confined) as own,
         _as_bad_sql(text, statement, sources, request, own.cursor),
     ):
         _refuse_text_as_number(statement, tables)
         own.cursor.execute(PROFILING)
-        relation, kinds = _bound(own, statement, tables, request, own_job)
+        relation, kinds = _bind(own, statement, tables, request, own_job)
         reader = relation.to_arrow_reader(ROWS_A_BATCH)
         schema = in_types(reader.schema.empty_table(), kinds).schema
-        reads, batches = tuple(_reads(statement, tables)), _typed(reader, kinds, own_job)
+        reads, batches = tuple(_reads(statement, tables)), _in_types(reader, kinds, own_job)
         rows_read = partial(rows_read_by, own.cursor, tables)
         yield SqlStream(schema, reads, batches, statement.figures, rows_read)
 
 
-def _typed(
+def _in_types(
     reader: pa.RecordBatchReader, kinds: Sequence[pa.DataType | None], job: Job
 ) -> Iterator[pa.RecordBatch]:
     for batch in stream_batches(reader, job):
@@ -273,16 +273,16 @@ def _reads(statement: Statement, tables: Mapping[str, Snapshot]) -> Iterator[Tab
 
 def tables_of(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, Snapshot]:
     """The snapshots of the tables that a statement names, by view."""
-    return _understood(text, sources, request, job)[1]
+    return _parse_request(text, sources, request, job)[1]
 
 
-def _understood(
+def _parse_request(
     text: str, sources: Sources, request: SqlRequest, job: Job
 ) -> tuple[Statement, dict[str, Snapshot]]:
     """Parse the statement; return it with the snapshots of its tables, by view."""
     statement = None
     try:
-        statement = cached_statement(text) or _parsed(text, sources, job)
+        statement = cached_statement(text) or _parse(text, sources, job)
         return statement, snapshots_of(statement.tables, sources, request.as_of, request.files, job)
     except (BadSql, UnknownTable) as error:
         refused = (t.name for t in statement.tables if f"'{t.name}'" in error.what) if statement else ()
@@ -301,7 +301,7 @@ def _as_bad_sql(
     except _RAISED_BY_CURSOR:
         raise
     except duckdb.PermissionException as error:
-        raise _not_allowed(error, text) from error
+        raise _file_error(error, text) from error
     except duckdb.Error as error:
         if isinstance(error, duckdb.ParserException):
             hint = quote_hint(text, sources.names, own) or missing_part(text, error)
@@ -329,7 +329,7 @@ def _with_place(
     return None
 
 
-def _parsed(text: str, sources: Sources, job: Job) -> Statement:
+def _parse(text: str, sources: Sources, job: Job) -> Statement:
     with cursor(job, sources.place) as reader:
         return parse_statement(text, sources.names, reader)
 
@@ -352,14 +352,14 @@ def _answer(
     job: Job,
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
-    relation, kinds = own.again() or _bound(own, statement, tables, request, job)
-    if request.described:  # limit() adds numbers to repeated names
+    relation, kinds = own.again() or _bind(own, statement, tables, request, job)
+    if request.only_columns:  # limit() adds numbers to repeated names
         empty = collect_table(relation.limit(0), memory_limit(), job)
         return in_types(empty.rename_columns(relation.columns), kinds)
     return in_types(collect_table(relation, request.memory or memory_limit(), job, _LESS), kinds)
 
 
-def _bound(
+def _bind(
     own: PreparedCursor[TypedRelation],
     statement: Statement,
     tables: Mapping[str, Snapshot],
@@ -381,7 +381,7 @@ def _bound(
     except duckdb.BinderException:
         if statement.columns is None:
             raise
-        return _bound(own, replace(statement, columns=None), tables, request, job)
+        return _bind(own, replace(statement, columns=None), tables, request, job)
 
 
 def _values(parameters: Parameters | None) -> Any:
@@ -395,7 +395,7 @@ def _values(parameters: Parameters | None) -> Any:
     return list(parameters)
 
 
-def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
+def _confinement_of(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confinement:
     """The confinement. Files in the sources' folders are not listed, so that it can be reused next time."""
     problem = "" if request.memory is None else _memory_problem(request.memory)
     if problem:
@@ -404,10 +404,10 @@ def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapsh
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
     if request.files:
-        return Confined(None, (), request.memory)
+        return Confinement(None, (), request.memory)
     paths = {duckdb_name(file.path) for snapshot in tables.values() for file in snapshot.files}
     outside = sorted(path for path in paths if not path.startswith(sources.folders))
-    return Confined(sources.folders, tuple(outside), request.memory)
+    return Confinement(sources.folders, tuple(outside), request.memory)
 
 
 def _memory_problem(memory: object) -> str:
@@ -418,7 +418,7 @@ def _memory_problem(memory: object) -> str:
     return "too little for any statement" if memory < _LEAST_MEMORY else ""
 
 
-def _not_allowed(error: Exception, text: str) -> BadSql:
+def _file_error(error: Exception, text: str) -> BadSql:
     """The error for a file, with the position of its name in the statement."""
     named = re.search(r'"([^"]+)"', str(error))
     place = text.find(named[1]) if named is not None else -1

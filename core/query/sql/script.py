@@ -38,20 +38,20 @@ _BEFORE_COLON = frozenset("=<>(,+-*/|%")
 @dataclass(frozen=True, slots=True)
 class Lexeme:
     """A token of SQL between `start` and `stop`, in characters. A `name` is in double quotes, a `text` in
-    single quotes or between dollars; `closed` is whether its end was found."""
+    single quotes or between dollars; `is_closed` is whether its end was found."""
 
     kind: Kind
     start: int
     stop: int
     text: str
-    closed: bool = True
+    is_closed: bool = True
 
     @property
     def identifier(self) -> str:
         """A word or name without quotes."""
         if self.kind != "name":
             return self.text
-        return self.text[1 : -1 if self.closed and len(self.text) > 1 else None].replace('""', '"')
+        return self.text[1 : -1 if self.is_closed and len(self.text) > 1 else None].replace('""', '"')
 
 
 def lexemes(text: str) -> Iterator[Lexeme]:

@@ -17,9 +17,9 @@ from lamella.core.query.duckdb_source import TEMPORARY, DecodedRows, Decodings, 
 from lamella.core.query.engine import CountedCache
 from lamella.core.query.execute import PreparedCursor
 from lamella.core.query.find import is_cacheable
-from lamella.core.query.source import Source, When, whole_snapshot
+from lamella.core.query.source import Source, VersionOrTime, whole_snapshot
 from lamella.core.query.sql.statement import Statement, TableName
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.validation import text_of
 
@@ -31,7 +31,7 @@ class Sources:
 
     place: str
     names: Sequence[str]
-    find: Callable[[str, When | None], Source]
+    find: Callable[[str, VersionOrTime | None], Source]
     folders: tuple[str, ...] = ()
     open_file: Callable[[str], Source] | None = None
 
@@ -39,7 +39,7 @@ class Sources:
 def snapshots_of(
     tables: Sequence[TableName],
     sources: Sources,
-    as_of: When | Mapping[str, When] | None,
+    as_of: VersionOrTime | Mapping[str, VersionOrTime] | None,
     files: bool,
     job: Job,
 ) -> dict[str, Snapshot]:
@@ -72,7 +72,7 @@ def _source_name(name: str, known: Mapping[str, str], sources: Sources) -> str:
 
 
 def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
-    if table.qualified or not _is_path(table.name):
+    if table.is_qualified or not _is_path(table.name):
         raise UnknownTable(table.name, sources.place, sources.names)
     if not allowed or sources.open_file is None:
         raise BadSql(
@@ -89,7 +89,9 @@ def _is_path(name: str) -> bool:
     return bool(Path(name).suffix) or "/" in name or "\\" in name
 
 
-def _version(table: TableName, name: str, as_of: When | Mapping[str, When] | None) -> When | None:
+def _version(
+    table: TableName, name: str, as_of: VersionOrTime | Mapping[str, VersionOrTime] | None
+) -> VersionOrTime | None:
     """The version of a table: the one in the statement takes precedence over `as_of`."""
     if table.time is not None:
         try:
@@ -132,7 +134,7 @@ def make_view(
     Returns the rows that it reads from memory, if it can do so again.
     """
     _refuse_unspeakable(snapshot.name, [column.name for column in snapshot.columns])
-    columns = _named(snapshot, statement)
+    columns = _named_columns(snapshot, statement)
     decodings = Decodings() if columns and _is_served_from_memory(snapshot, statement) else None
     if decodings is not None and _is_of_files_alone(snapshot):  # rows in memory replace the view
         called = tuple(column.name for column in columns)
@@ -140,7 +142,9 @@ def make_view(
             return decodings
         decodings = None
     own = prepared.cursor
-    own.execute(_statement(own, view, snapshot, columns or _any(snapshot, statement), decodings, job))
+    own.execute(
+        _statement(own, view, snapshot, columns or _least_columns(snapshot, statement), decodings, job)
+    )
     return None
 
 
@@ -152,17 +156,17 @@ def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:
 
 def _is_of_files_alone(snapshot: Snapshot) -> bool:
     pending = snapshot.overlay is not None or len(snapshot.files) < len(snapshot.segments)
-    return not pending and not len(snapshot.deleted)
+    return not pending and not len(snapshot.deleted_positions)
 
 
-def _named(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
+def _named_columns(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
     """The columns that the statement names: binding a wide table takes longer than many queries of a few
     columns."""
     named = statement.columns or ()
     return tuple(c for c in snapshot.columns if c.name.casefold() in named)
 
 
-def _any(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
+def _least_columns(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
     return snapshot.columns if statement.columns is None else snapshot.columns[:1]
 
 
@@ -176,7 +180,7 @@ def _statement(
     key = (view, snapshot.name, snapshot.token, names, decodings is None)
     text, used = _statements.get(key) or ("", None)
     for file in snapshot.files if text else ():
-        unchanged(file)
+        unchanged_footer(file)
     if text and (used is None or used.hand_again(own)):
         return text
     text = _create_view(own, view, snapshot, columns, decodings, job)

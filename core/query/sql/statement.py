@@ -26,7 +26,7 @@ def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
     without naming them, for example by the name of a table, which is a whole row."""
     columns, alone, tables = set[str](), set[str](), set[str]()
     for node in _nodes(root):
-        if _means_others(node):
+        if _depends_on_other_columns(node):
             return None
         tables.update(node[key].casefold() for key in ("alias", "table_name") if _names_rows(node, key))
         named = [name.casefold() for key in ("column_names", "using_columns") for name in node.get(key, ())]
@@ -62,7 +62,7 @@ def figure_places(root: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(n for n, column in enumerate(columns) if column.get("function_name") in _COMPUTED)
 
 
-def _means_others(node: Mapping[str, Any]) -> bool:
+def _depends_on_other_columns(node: Mapping[str, Any]) -> bool:
     kinds = (node.get("class"), node.get("type"), node.get("show_type") and "SHOW_REF")
     natural = node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL"
     return natural or bool(node.get("column_name_alias")) or not _WHOLE_ROWS.isdisjoint(kinds)
@@ -118,14 +118,14 @@ LONGEST = 16_384
 
 @dataclass(frozen=True)
 class TableName:
-    """A table as the statement names it, as `store.table` if `qualified`. `version` is the value in `AT
+    """A table as the statement names it, as `store.table` if `is_qualified`. `version` is the value in `AT
     (VERSION => …)`, `time` that in `AT (TIMESTAMP => …)`; `view` is its name for the engine."""
 
     name: str
     view: str
     version: int | str | None = None
     time: str | None = None
-    qualified: bool = False
+    is_qualified: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ class Statement:
     figures: tuple[int, ...] = ()
 
 
-_known = CountedCache[str, Statement](64)
+_statement_cache = CountedCache[str, Statement](64)
 
 
 def cached_statement(text: str) -> Statement | None:
     """The cached result of parsing the same text, which takes longer than many queries."""
-    return _known.get(text)
+    return _statement_cache.get(text)
 
 
 def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
@@ -158,17 +158,17 @@ def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnect
 
     Raises `BadSql` for anything else.
     """
-    statement = _parsed(text, names, own)
+    statement = _parse(text, names, own)
     if len(text) <= LONGEST:
-        _known.put(text, statement)
+        _statement_cache.put(text, statement)
     return statement
 
 
-def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
+def _parse(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
     kind, text = _kind(text, names, own)
     explain = _EXPLAIN.match(text)
     if explain is not None:
-        statement = _parsed(text[explain.end() :], names, own)
+        statement = _parse(text[explain.end() :], names, own)
         return Statement(f"{explain.group()} {statement.text}", statement.tables, statement.columns)
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
@@ -259,7 +259,7 @@ def _statement(text: str, root: Mapping[str, Any]) -> Statement:
         table = _table_name(node, len(tables))
         tables[table] = None
         if table.view != table.name:
-            written = _replaced(written, node, table.view)
+            written = _replace_table(written, node, table.view)
     return Statement(
         written.decode(), tuple(reversed(tables)), named_columns(root), groups_one_table(root), filters(root),
         frozenset(node["function"]["function_name"] for node in _nodes(root) if _gives_rows(node)),
@@ -319,7 +319,7 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
     if qualified and int(node["query_location"]) == _NOWHERE:
         raise BadSql(f"DESCRIBE {name} is not supported here", fix=f"Write DESCRIBE SELECT * FROM {name}")
     if at is None:
-        return TableName(name, view if qualified else name, qualified=qualified)
+        return TableName(name, view if qualified else name, is_qualified=qualified)
     value = at["expr"]
     while value.get("type") == "OPERATOR_CAST":
         value = value["child"]
@@ -331,12 +331,12 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
             "Write AT (VERSION => 3), AT (VERSION => 'a name') or AT (TIMESTAMP => '2024-05-01 12:00')",
         )
     if at["unit"].upper() == "TIMESTAMP":
-        return TableName(name, view, time=literal["text"], qualified=qualified)
+        return TableName(name, view, time=literal["text"], is_qualified=qualified)
     version = int(literal["text"]) if literal["kind"] == "INTEGER" else literal["text"]
-    return TableName(name, view, version, qualified=qualified)
+    return TableName(name, view, version, is_qualified=qualified)
 
 
-def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
+def _replace_table(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
     """Replace `flights f AT (VERSION => 3)` by the view, under the alias or name that the statement uses."""
     first = int(node["query_location"])
     stop = first + int(node["query_location_length"])

@@ -12,10 +12,10 @@ from lamella.core.errors import BadQuery, BadSql, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query import execute as answers
-from lamella.core.query.engine import Confined, cursor
+from lamella.core.query.engine import Confinement, cursor
 from lamella.core.query.fields import refuse_twice
 from lamella.core.query.plan import Identifiers, Node, QueryContext, ScanNode
-from lamella.core.query.source import Source, When
+from lamella.core.query.source import Source, VersionOrTime
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.query.sql.statement import first_word, parse_statement
@@ -49,7 +49,7 @@ def tables_named(text: str, *known: str) -> list[str]:
     files."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise BadSql(f"a statement must be text of at most {LONGEST:,} characters")
-    with cursor(Job(), "the statement", Confined()) as own:
+    with cursor(Job(), "the statement", Confinement()) as own:
         statement = parse_statement(text, known, own)
     if first_word(text) not in _BEGINS or statement.functions is None:
         raise BadSql(
@@ -62,7 +62,7 @@ def tables_named(text: str, *known: str) -> list[str]:
             "A step can read the rows before it, but no files",
             "Open the file, or import it, and name it",
         )
-    if any(table.qualified for table in statement.tables):
+    if any(table.is_qualified for table in statement.tables):
         raise BadSql("a step cannot name stores", fix="Leave the store's name out, or import its table")
     if any(table.view != table.name for table in statement.tables):
         raise BadSql("a step cannot read earlier versions", fix="Leave AT (…) out")
@@ -70,18 +70,18 @@ def tables_named(text: str, *known: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Frozen:
+class _FrozenSource:
     """A snapshot as a source for a statement."""
 
     name: str
-    frozen: Snapshot
+    frozen_snapshot: Snapshot
 
     @property
     def schema(self) -> pa.Schema:
-        return self.frozen.schema
+        return self.frozen_snapshot.schema
 
     def snapshot(self) -> Snapshot:
-        return self.frozen
+        return self.frozen_snapshot
 
 
 def sql_node(step: Sql, rows: Node, tables: Mapping[str, Snapshot], number: int, job: Job) -> Node:
@@ -102,10 +102,10 @@ def _in_memory(name: str, rows: pa.Table) -> Snapshot:
 def _answer(
     step: Sql, datasets: Mapping[str, Snapshot], place: str, job: Job, described: bool = False
 ) -> pa.Table:
-    def find(name: str, _when: When | None) -> Source:
-        return _Frozen(name, datasets[name])
+    def find(name: str, _when: VersionOrTime | None) -> Source:
+        return _FrozenSource(name, datasets[name])
 
-    request = SqlRequest(described=described)
+    request = SqlRequest(only_columns=described)
     answer = run_sql(step.text, Sources(place, list(datasets), find), request, job)
     refuse_twice(answer.column_names, place)
     return answer
@@ -117,7 +117,7 @@ class SqlNode(Node):
     def __init__(
         self, step: Sql, rows: Node, tables: Mapping[str, Snapshot], empty: Snapshot, number: int
     ) -> None:
-        self._step, self._rows, self._others, self._number = step, rows, tables, number
+        self._step, self._rows, self._tables, self._number = step, rows, tables, number
         self._schema = empty.schema
         scan = ScanNode(empty, number)
         self.fields, self.order, self.in_order = scan.fields, scan.order, True
@@ -125,7 +125,7 @@ class SqlNode(Node):
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         place = self.fields.place
-        datasets = {**self._others, self._step.rows: self._before(context)}
+        datasets = {**self._tables, self._step.rows: self._before(context)}
         answer = _answer(self._step, datasets, place, context.job)
         if not answer.schema.equals(self._schema):
             raise BadQuery(

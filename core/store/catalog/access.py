@@ -16,19 +16,19 @@ from lamella.core.store.catalog.connection import (
     BUSY_SECONDS,
     SQLITE_ERRORS,
     ClosedConnection,
-    Forked,
+    ForkedConnection,
     connect,
     connect_to_read,
     is_busy,
     is_full,
     log_exists,
     no_room,
+    open_error,
     problem,
     remove_empty_log,
     settle_journal,
-    unopened,
 )
-from lamella.core.store.catalog.schema import LAST_NUMBER, NUMBERED, damaged_entry
+from lamella.core.store.catalog.schema import LAST_NUMBER, NUMBERED_TABLES, damaged_entry
 from lamella.core.store.catalog.transaction import CommitGroup, OnRollback, Transaction
 from lamella.core.store.folder import network_type
 from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
@@ -67,14 +67,14 @@ class LogRoom:
             identity, size = (status.st_dev, status.st_ino), status.st_size
             grew, self._bytes = size > self._bytes, size
             if grew:
-                self._bytes = self._lengthened(size, min(max(size, LEAST_BYTES), MOST_BYTES))
+                self._bytes = self._lengthen(size, min(max(size, LEAST_BYTES), MOST_BYTES))
         except FileNotFoundError:
             return NO_FILE
         except OSError as error:
             log.info("%s: no room is made in it: %s", self._log, error)
         return identity
 
-    def _lengthened(self, size: int, by: int) -> int:
+    def _lengthen(self, size: int, by: int) -> int:
         """Extend the log; return its new size. It stays as it is if another process has already reserved
         space, or if the disk is full: the last of the space is for commits."""
         whole = False
@@ -160,26 +160,29 @@ class CatalogAccess:
             self._reader = self._connect()
             self._reader.execute("PRAGMA query_only = ON")
 
-    def refuse_replaced(self) -> None:
+    def refuse_replaced_catalog(self) -> None:
         """Raise `StoreProblem` if the catalog's path no longer leads to the open file: a commit would be
         lost, and a sweep could remove another store's files."""
         if file_identity(self._place) != self._identity:
-            raise self._replaced()
+            raise self._replacement_error()
 
     def close(self) -> None:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
-            if not self._leaves_log and not isinstance(self._writer, ClosedConnection | Forked):
+            if not self._leaves_log and not isinstance(self._writer, ClosedConnection | ForkedConnection):
                 remove_empty_log(self.path)
             self._reader = self._writer = ClosedConnection(self.path)
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """Mark the connections as unusable in a forked child, and replace the locks, which no thread there
         holds."""
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread = None
-        self._writer, self._reader = Forked(self.path, self._writer), Forked(self.path, self._reader)
+        self._writer, self._reader = (
+            ForkedConnection(self.path, self._writer),
+            ForkedConnection(self.path, self._reader),
+        )
 
     @contextmanager
     def transaction(self, wait: bool = True) -> Iterator[Transaction]:
@@ -190,17 +193,17 @@ class CatalogAccess:
         `StoreBusy` if somebody else has the lock for too long, or at all with `wait=False`.
         """
         try:
-            with self._locked(self._busy_seconds if wait else 0):
+            with self._write_lock(self._busy_seconds if wait else 0):
                 yield Transaction(self._writer, self.path, self._group)
         except SQLITE_ERRORS as error:
-            raise self._refused(error) from error
+            raise self._statement_error(error) from error
 
-    def used_up(self) -> list[DamagedStore]:
+    def exhausted_tables(self) -> list[DamagedStore]:
         """Find the tables of the catalog whose numbers are used up: SQLite never reuses a number, and reports
         such a table as a full disk."""
         why = "It is the last possible number, so nothing more can be entered there"
         problems = []
-        for kind, number in NUMBERED.items():
+        for kind, number in NUMBERED_TABLES.items():
             last = self.rows(f"SELECT max({number}) FROM {kind}")
             last += self.rows("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = ?", kind)
             if (LAST_NUMBER,) in last:
@@ -235,11 +238,11 @@ class CatalogAccess:
         """Run all commits of the block in one transaction. `on_rollback` is called whenever it, or a part of
         it, is rolled back."""
         if self.open_group is not None:
-            with self._locked(self._busy_seconds):
+            with self._write_lock(self._busy_seconds):
                 yield self.open_group
             return
         try:
-            with self._locked(self._busy_seconds):
+            with self._write_lock(self._busy_seconds):
                 with self._refusing():
                     self._group = group = CommitGroup(self._writer, message, on_rollback)
                 try:
@@ -259,7 +262,7 @@ class CatalogAccess:
         return self._group if self.writes_here() else None
 
     @contextmanager
-    def _locked(self, seconds: float) -> Iterator[None]:
+    def _write_lock(self, seconds: float) -> Iterator[None]:
         if self.read_only:
             raise ReadOnlyStore(
                 f"{self.path.parent}: the store is open read-only",
@@ -286,7 +289,7 @@ class CatalogAccess:
                 self._writer.execute("ROLLBACK")
 
     def _commit(self) -> None:
-        self.refuse_replaced()
+        self.refuse_replaced_catalog()
         if self._log_room is not None:
             self._refuse_replaced_log(self._log_room.keep())
         try:
@@ -300,21 +303,21 @@ class CatalogAccess:
         if self._log_identity == NO_FILE:
             self._log_identity = identity
         if identity != self._log_identity or identity == NO_FILE:
-            raise self._replaced("-wal")
+            raise self._replacement_error("-wal")
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
         try:
             yield
         except SQLITE_ERRORS as error:
-            raise self._refused(error) from error
+            raise self._statement_error(error) from error
 
     @contextmanager
     def _part(self) -> Iterator[None]:
         """Run the block as a savepoint. When the disk fails, SQLite rolls the whole transaction back; nothing
         may follow then."""
         if not self._writer.in_transaction:
-            raise self._rolled_back()
+            raise self._rollback_error()
         self._writer.execute("SAVEPOINT part")
         try:
             yield
@@ -386,7 +389,7 @@ class CatalogAccess:
         try:
             return opened(self.path, self._network, self._busy_seconds)
         except SQLITE_ERRORS as error:
-            raise unopened(self.path, error) from error
+            raise open_error(self.path, error) from error
 
     def _begin(self, seconds: float) -> None:
         try:
@@ -420,7 +423,7 @@ class CatalogAccess:
             "If this persists, verify the store, or restore a backup",
         )
 
-    def _replaced(self, part: str = "") -> StoreProblem:
+    def _replacement_error(self, part: str = "") -> StoreProblem:
         return StoreProblem(
             f"{self.path}{part}: is not the file that was opened",
             "The store was moved, removed or replaced while it was open",
@@ -429,15 +432,15 @@ class CatalogAccess:
 
     def _problem(self, error: Exception) -> StoreProblem:
         if file_identity(self._place) != self._identity:
-            return self._replaced()
+            return self._replacement_error()
         return self._busy() if is_busy(error) else problem(self.path, error)
 
-    def _refused(self, error: Exception) -> StoreProblem:
+    def _statement_error(self, error: Exception) -> StoreProblem:
         """Like `_problem`, for a statement that may have failed because numbers are used up."""
-        used_up = self.used_up() if is_full(error) else []
+        used_up = self.exhausted_tables() if is_full(error) else []
         return used_up[0] if used_up else self._problem(error)
 
-    def _rolled_back(self) -> StoreProblem:
+    def _rollback_error(self) -> StoreProblem:
         return StoreProblem(
             f"{self.path}: the change could not be written",
             "The transaction has already failed",

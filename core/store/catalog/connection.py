@@ -197,7 +197,7 @@ def is_full(error: Exception) -> bool:
     return _name(error) == "SQLITE_FULL"
 
 
-def unopened(path: Path, error: Exception) -> StoreProblem:
+def open_error(path: Path, error: Exception) -> StoreProblem:
     """The error for a file that could not be opened as a catalog."""
     if isinstance(error, sqlite3.Error) and _name(error).startswith(_NO_ROOM):
         return StoreProblem(
@@ -211,7 +211,7 @@ def not_a_catalog(path: Path, why: str) -> StoreProblem:
     return StoreProblem(f"{path}: not the catalog of a store", why, fix)
 
 
-class Forked(sqlite3.Connection):
+class ForkedConnection(sqlite3.Connection):
     """Stands in for a connection in a forked child, where using or even closing it would harm the parent."""
 
     in_transaction = False

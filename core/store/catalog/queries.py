@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from lamella.core.errors import DamagedStore, StoreProblem, StoreTooNew
 from lamella.core.processes import call_after_fork
 from lamella.core.store.catalog.access import CatalogAccess
-from lamella.core.store.catalog.connection import BUSY_SECONDS, not_a_catalog, unopened, write_copy
+from lamella.core.store.catalog.connection import BUSY_SECONDS, not_a_catalog, open_error, write_copy
 from lamella.core.store.catalog.schema import (
     APPLICATION_ID,
-    CHECKED,
+    CHECKSUMMED_COLUMNS,
     FORMAT_VERSION,
     MIGRATIONS,
     SAVED_VIEWS,
@@ -43,7 +43,7 @@ def settle_format(catalog: CatalogAccess) -> None:
     except (sqlite3.DatabaseError, StoreProblem) as error:
         cause = error.__cause__ or error
         if isinstance(cause, sqlite3.Error):
-            raise unopened(catalog.path, cause) from cause
+            raise open_error(catalog.path, cause) from cause
         raise not_a_catalog(catalog.path, str(cause)) from error
     if is_empty and written == 0:
         _create(catalog)
@@ -143,7 +143,7 @@ class CatalogVersions:
     def exists(self, version: int) -> bool:
         return bool(self._column("version", "version = ?", version))
 
-    def named(self, name: str) -> int | None:
+    def version_named(self, name: str) -> int | None:
         versions = self._column("version", "name = ?", name)
         return int(versions[0]) if versions else None
 
@@ -175,7 +175,7 @@ class CatalogVersions:
 
 
 NO_VERSION = -1
-_ALL = "tables"
+_TABLES_KEY = "tables"
 """The cache key of the rows of all tables."""
 
 T = TypeVar("T")
@@ -212,7 +212,7 @@ class Catalog(CatalogAccess):
     def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
         super().__init__(folder, read_only, busy_seconds)
         self._opening = next(_openings)
-        self._noted: tuple[int, dict[object, Any]] = (NO_VERSION, {})
+        self._cached_reads: tuple[int, dict[object, Any]] = (NO_VERSION, {})
         try:
             settle_format(self)
             self.read_apart()
@@ -221,15 +221,15 @@ class Catalog(CatalogAccess):
             raise
         call_after_fork(self)
 
-    def noted(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached_read(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` reads from the catalog, cached until somebody commits: checking for a commit
         takes half as long as the shortest query."""
         if self.writes_here():
             return make()
-        version, (noted_at, notes) = self.rows("PRAGMA data_version")[0][0], self._noted
+        version, (noted_at, notes) = self.rows("PRAGMA data_version")[0][0], self._cached_reads
         if version != noted_at:
             notes = dict[object, Any]()
-            self._noted = (version, notes)
+            self._cached_reads = (version, notes)
         if key not in notes:
             notes[key] = make()  # of this version, or a later one, which the next check notices
         value: T = notes[key]
@@ -237,12 +237,12 @@ class Catalog(CatalogAccess):
 
     def tables(self) -> list[TableRow]:
         """All tables, sorted by name, including damaged ones."""
-        return list(self.noted(_ALL, self._tables))
+        return list(self.cached_read(_TABLES_KEY, self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
         """The table's row; None if there is none. Raises `DamagedStore` if its entry in the catalog is
         invalid."""
-        row = self.noted(table_id, partial(self._table, table_id))
+        row = self.cached_read(table_id, partial(self._table, table_id))
         if row is not None and row.damage is not None:
             raise DamagedStore(row.damage.what, row.damage.why, row.damage.fix)
         return row
@@ -253,8 +253,8 @@ class Catalog(CatalogAccess):
         return tuple(self._table_row(row, names) for row in rows)
 
     def _table(self, table_id: int) -> TableRow | None:
-        if not self.writes_here() and _ALL in (noted := self._noted[1]):
-            return next((row for row in noted[_ALL] if row.table_id == table_id), None)
+        if not self.writes_here() and _TABLES_KEY in (noted := self._cached_reads[1]):
+            return next((row for row in noted[_TABLES_KEY] if row.table_id == table_id), None)
         rows = self.rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
         return self._table_row(rows[0]) if rows else None
 
@@ -304,16 +304,16 @@ class Catalog(CatalogAccess):
         values = [table_id, count] if before is None else [table_id, before, count]
         return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, *values))
 
-    def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    def all_entries(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """All entries of a versioned catalog table, whichever versions they are valid for, oldest first."""
         sql = f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry"
         return checked_rows(self.path, kind, columns, self.rows(sql, table_id))
 
-    def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
+    def checked_entries(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
         """Yield pending entries of all versions as (entry, checksum, checked values…), one at a time; those
         that disappear meanwhile are skipped."""
-        columns = ("entry", "checksum", *CHECKED[kind])
-        for (entry,) in self.every(kind, table_id, ("entry",)):
+        columns = ("entry", "checksum", *CHECKSUMMED_COLUMNS[kind])
+        for (entry,) in self.all_entries(kind, table_id, ("entry",)):
             rows = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
             yield from checked_rows(self.path, kind, columns, rows)
 

@@ -137,12 +137,12 @@ ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 }
 """The statements that migrate a catalog of each format to the next."""
 
-NUMBERED = dict(re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) INTEGER PRIMARY KEY AUTOINCREMENT", TABLES))
+NUMBERED_TABLES = dict(re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) INTEGER PRIMARY KEY AUTOINCREMENT", TABLES))
 """The tables whose entries SQLite numbers, and the column with the number."""
 LAST_NUMBER = (1 << 63) - 1
 """The last number that SQLite can assign."""
 
-VERSIONED = {
+VERSIONED_TABLES = {
     "columns": ("column_id", "name", "type", "place"),
     "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum", "made"),
     "change_files": ("path", "made", "rows", "first_id", "last_id", "bytes", "names", "checksum"),
@@ -185,7 +185,7 @@ _FEW_ROWS = 8
 
 
 @dataclass(frozen=True)
-class _Allowed:
+class _Domain:
     """The values allowed in a column of the catalog: of these types, and numbers from `least` to `most`."""
 
     types: frozenset[type]
@@ -200,13 +200,13 @@ class _Allowed:
         numbers = [value for value in values if value is not None]
         return not numbers or (self.least <= min(numbers) and max(numbers) <= self.most)
 
-    def holds_one(self, value: Any) -> bool:
+    def contains(self, value: Any) -> bool:
         if type(value) not in self.types:
             return False
         return self.least is None or value is None or self.least <= value <= self.most
 
 
-CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
+CHECKSUMMED_COLUMNS = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
 """The columns that the checksum of a pending entry covers; it is empty in entries of an earlier format."""
 
 
@@ -218,13 +218,13 @@ def checked_rows(
     all_rows = list(rows)
     if not all_rows:
         return all_rows
-    rules = _allowed_in(tuple(columns))
+    rules = _domains(tuple(columns))
     if len(all_rows) <= _FEW_ROWS:
         for row in all_rows:
             for value, allowed in zip(row, rules, strict=True):
-                if not allowed.holds_one(value):
+                if not allowed.contains(value):
                     _refuse(catalog, kind, columns, all_rows)
-    elif not all(map(_Allowed.holds, rules, zip(*all_rows, strict=True))):
+    elif not all(map(_Domain.holds, rules, zip(*all_rows, strict=True))):
         _refuse(catalog, kind, columns, all_rows)
     return all_rows
 
@@ -232,15 +232,15 @@ def checked_rows(
 def _refuse(catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Raise `DamagedStore` for the first invalid value."""
     for row in rows:
-        for column, value, allowed in zip(columns, row, _allowed_in(tuple(columns)), strict=True):
-            if not allowed.holds_one(value):
+        for column, value, allowed in zip(columns, row, _domains(tuple(columns)), strict=True):
+            if not allowed.contains(value):
                 why = "A value of this type" if type(value) not in allowed.types else "This number"
                 raise damaged_entry(catalog, kind, column, value, f"{why} is not valid there")
 
 
 def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int, ...]:
     """Parse a JSON list of whole numbers; raise `DamagedStore` for anything else."""
-    numbers = _parsed(catalog, kind, column, text)
+    numbers = _parse_json(catalog, kind, column, text)
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise damaged_entry(catalog, kind, column, text, "It is not a list of whole numbers")
     return tuple(numbers)
@@ -249,7 +249,7 @@ def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int
 def names_by_key(catalog: Path, kind: str, text: str) -> dict[int, str]:
     """Parse the names of columns in a file, by the columns' permanent ids; raise `DamagedStore` for anything
     else."""
-    names = _parsed(catalog, kind, "names", text)
+    names = _parse_json(catalog, kind, "names", text)
     fits = isinstance(names, dict) and all(key.isdecimal() and isinstance(names[key], str) for key in names)
     if not fits:
         raise damaged_entry(catalog, kind, "names", text, "It does not give the names of the columns")
@@ -279,26 +279,26 @@ def damaged_entry(catalog: Path, kind: str, column: str, value: object, why: str
 
 
 @lru_cache(64)
-def _allowed_in(columns: tuple[str, ...]) -> tuple[_Allowed, ...]:
-    return tuple(map(_allowed, columns))
+def _domains(columns: tuple[str, ...]) -> tuple[_Domain, ...]:
+    return tuple(map(_domain_of, columns))
 
 
-def _allowed(column: str) -> _Allowed:
+def _domain_of(column: str) -> _Domain:
     if column in _TEXTS:
-        return _Allowed(frozenset({str}))
+        return _Domain(frozenset({str}))
     if column in _BYTES:
-        return _Allowed(frozenset({bytes}))
+        return _Domain(frozenset({bytes}))
     if column == "at":
-        return _Allowed(frozenset({float}), _FIRST_TIME, _LAST_TIME)
+        return _Domain(frozenset({float}), _FIRST_TIME, _LAST_TIME)
     if column == "seconds":
-        return _Allowed(frozenset({float}), 0, _LONGEST_SECONDS)
+        return _Domain(frozenset({float}), 0, _LONGEST_SECONDS)
     types = frozenset({int, type(None)}) if column in _MAY_BE_NULL else frozenset({int})
     if column in _KEYS:
-        return _Allowed(types)
-    return _Allowed(types, 0, FOREVER if column in _ENDS else LARGEST_NUMBER)
+        return _Domain(types)
+    return _Domain(types, 0, FOREVER if column in _ENDS else LARGEST_NUMBER)
 
 
-def _parsed(catalog: Path, kind: str, column: str, text: str) -> Any:
+def _parse_json(catalog: Path, kind: str, column: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:

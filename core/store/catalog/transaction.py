@@ -15,7 +15,7 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.store.catalog.schema import (
     FOREVER,
     SAVED_VIEWS,
-    VERSIONED,
+    VERSIONED_TABLES,
     checked_rows,
     whole_numbers,
 )
@@ -82,7 +82,7 @@ class Transaction:
         self._connection.execute("INSERT INTO ids_under_way VALUES (?, ?, ?, ?)", row)
         return first
 
-    def ids_arrived(self, table_id: int, staging: str, unused: range) -> None:
+    def release_ids(self, table_id: int, staging: str, unused: range) -> None:
         """Release the reservation of ids of rows that were staged, and are entered in this transaction or
         given up. The last `unused` ids are returned, unless later ids have already been assigned."""
         self._connection.execute("DELETE FROM ids_under_way WHERE staging = ?", (staging,))
@@ -94,7 +94,7 @@ class Transaction:
     def forget_ids_under_way(self) -> None:
         self._connection.execute("DELETE FROM ids_under_way")
 
-    def spans_others(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
+    def overlaps_segment(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
         """Whether the range of ids overlaps another segment, or rows that are being staged."""
         valid = "table_id = :table AND to_version > :version AND from_version <= :version"
         cursor = self._connection.execute(
@@ -162,7 +162,7 @@ class Transaction:
 
     def restore(self, kind: str, table_id: int, target: int, current: int) -> None:
         """Make what was valid at `target` valid again from `current + 1` on, and nothing else."""
-        columns = ", ".join(("table_id", *VERSIONED[kind]))
+        columns = ", ".join(("table_id", *VERSIONED_TABLES[kind]))
         valid = "table_id = ? AND from_version <= ? AND to_version > ?"
         self._connection.execute(
             f"INSERT INTO {kind} ({columns}, from_version, to_version) SELECT {columns}, ?, ? FROM {kind}"
@@ -200,11 +200,11 @@ _STAMP = ("version", "at")
 
 
 def _insertion(kind: str) -> str:
-    columns = ("table_id", *VERSIONED[kind], "from_version", "to_version")
+    columns = ("table_id", *VERSIONED_TABLES[kind], "from_version", "to_version")
     return f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
-_INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED}
+_INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED_TABLES}
 
 
 class CommitRow(NamedTuple):
@@ -250,7 +250,7 @@ class CatalogRelations:
     def __init__(self, rows: Rows, catalog: Path) -> None:
         self._rows, self._path = rows, catalog
 
-    def all(self) -> list[RelationRow]:
+    def in_order(self) -> list[RelationRow]:
         """All relations, in the order of their declaration."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
         checked = checked_rows(self._path, "relations", _COLUMNS.split(", "), rows)
@@ -269,8 +269,8 @@ class RelationEntries:
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
         self._connection, self._path = connection, catalog
 
-    def all(self) -> list[RelationRow]:
-        return CatalogRelations(self._fetched, self._path).all()
+    def in_order(self) -> list[RelationRow]:
+        return CatalogRelations(self._fetch, self._path).in_order()
 
     def add(self, row: RelationRow) -> None:
         self._connection.execute(
@@ -293,9 +293,9 @@ class RelationEntries:
     def follow_casts(self, table_id: int) -> None:
         """Replace the ids of columns by those that casts gave them, because the versions that record the
         casts are about to expire."""
-        entries = CatalogRelations(self._fetched, self._path).columns(table_id)
+        entries = CatalogRelations(self._fetch, self._path).columns(table_id)
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
-            rows = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
+            rows = self._fetch(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
             for relation_id, ids in rows:
                 before = whole_numbers(self._path, "relations", columns, ids)
                 now = [column_now(entries, column_id) for column_id in before]
@@ -305,7 +305,7 @@ class RelationEntries:
                     (json.dumps(after), relation_id),
                 )
 
-    def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _fetch(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values).fetchall()
 
 
@@ -315,7 +315,7 @@ class CatalogViews:
     def __init__(self, rows: Rows, catalog: Path) -> None:
         self._rows, self._path = rows, catalog
 
-    def all(self) -> dict[str, str]:
+    def by_name(self) -> dict[str, str]:
         """All views, sorted by name."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'saved_views'"):
             return {}
@@ -329,8 +329,8 @@ class ViewEntries:
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
         self._connection, self._path = connection, catalog
 
-    def all(self) -> dict[str, str]:
-        return CatalogViews(self._fetched, self._path).all()
+    def by_name(self) -> dict[str, str]:
+        return CatalogViews(self._fetch, self._path).by_name()
 
     def save(self, name: str, query: str) -> None:
         self._connection.execute(SAVED_VIEWS)
@@ -345,7 +345,7 @@ class ViewEntries:
     def rename(self, old: str, new: str) -> None:
         self._connection.execute("UPDATE saved_views SET name = ? WHERE name = ?", (new, old))
 
-    def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _fetch(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values).fetchall()
 
 
@@ -363,7 +363,7 @@ def column_now(entries: Sequence[ColumnEntry], column_id: int) -> int | None:
         if last.stop == FOREVER:
             return column_id
         stops.add((column_id, last.stop))
-        following = _begun(entries, last, {e.column_id for e in entries if e.first < last.stop <= e.stop})
+        following = _successor(entries, last, {e.column_id for e in entries if e.first < last.stop <= e.stop})
         if following is None:
             return None
         column_id = following
@@ -376,7 +376,7 @@ def last_name(entries: Sequence[ColumnEntry], column_id: int) -> str | None:
     return None if last is None else last.name
 
 
-def _begun(entries: Sequence[ColumnEntry], ended: ColumnEntry, before: Collection[int]) -> int | None:
+def _successor(entries: Sequence[ColumnEntry], ended: ColumnEntry, before: Collection[int]) -> int | None:
     begun = (e for e in entries if e.first == ended.stop and e.name == ended.name)
     return next((e.column_id for e in begun if e.column_id not in before), None)
 
@@ -393,7 +393,7 @@ def _row(catalog: Path, row: tuple[Any, ...]) -> RelationRow:
 
 
 FILES = ("data_files", "change_files")
-_GONE = (
+_UNUSED_ENTRIES = (
     "table_id = :table AND (from_version >= to_version OR (to_version <= :oldest AND NOT EXISTS ("
     "SELECT 1 FROM commits c WHERE c.table_id = :table AND c.name != ''"
     " AND c.version >= from_version AND c.version < to_version)))"
@@ -436,11 +436,11 @@ class Removal:
         self._connection.execute(
             "DELETE FROM commits WHERE table_id = :table AND version < :oldest AND name = ''", values
         )
-        self._queue_from(table_id, _GONE, values)
-        for kind in VERSIONED.keys() - {*FILES, "columns"}:
-            self._connection.execute(f"DELETE FROM {kind} WHERE {_GONE}", values)
+        self._queue_from(table_id, _UNUSED_ENTRIES, values)
+        for kind in VERSIONED_TABLES.keys() - {*FILES, "columns"}:
+            self._connection.execute(f"DELETE FROM {kind} WHERE {_UNUSED_ENTRIES}", values)
         self._connection.execute(
-            f"DELETE FROM columns WHERE {_GONE} AND entry NOT IN ({_USED_COLUMNS})", values
+            f"DELETE FROM columns WHERE {_UNUSED_ENTRIES} AND entry NOT IN ({_USED_COLUMNS})", values
         )
         self._connection.execute(
             "DELETE FROM indexes WHERE table_id = :table AND EXISTS (SELECT 1 FROM json_each(column_ids)"
@@ -454,7 +454,7 @@ class Removal:
             "DELETE FROM transactions WHERE transaction_id IN"
             " (SELECT transaction_id FROM commits WHERE table_id = ?)", (table_id,)
         )  # fmt: skip
-        for kind in ("tables", "commits", "indexes", *VERSIONED):
+        for kind in ("tables", "commits", "indexes", *VERSIONED_TABLES):
             self._connection.execute(f"DELETE FROM {kind} WHERE table_id = ?", (table_id,))
         self._connection.execute("DELETE FROM relations WHERE ? IN (from_table_id, to_table_id)", (table_id,))
 

@@ -17,10 +17,10 @@ from lamella.core.arrow.types import exact_cast
 from lamella.core.errors import BadFilter, shown
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Predicate
-from lamella.core.filters.kinds import ORDERED, kind_of
+from lamella.core.filters.kinds import ORDERED_KINDS, kind_of
 from lamella.core.filters.to_arrow import mask, scalar_of
 from lamella.core.filters.values import natural
-from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeated
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeat_value
 
 Number = int | float | Decimal
 Kernel = Callable[[Any, Any], pa.Array]
@@ -38,17 +38,17 @@ def read_number(operand: Any) -> Number:
     return value
 
 
-def increased(values: pa.Array, by: Number) -> pa.Array:
+def increment(values: pa.Array, by: Number) -> pa.Array:
     """Add a number; null counts as 0."""
-    return _filled(_computed(values, by, pc.add_checked), by)
+    return _fill_nulls(_compute(values, by, pc.add_checked), by)
 
 
-def multiplied(values: pa.Array, by: Number) -> pa.Array:
+def multiply(values: pa.Array, by: Number) -> pa.Array:
     """Multiply by a number; null becomes 0."""
-    return _filled(_computed(values, by, pc.multiply_checked), type(by)(0))
+    return _fill_nulls(_compute(values, by, pc.multiply_checked), type(by)(0))
 
 
-def _filled(values: pa.Array, number: Number) -> pa.Array:
+def _fill_nulls(values: pa.Array, number: Number) -> pa.Array:
     missing = ~to_numpy(values.is_valid())
     if not missing.any():
         return values
@@ -56,10 +56,10 @@ def _filled(values: pa.Array, number: Number) -> pa.Array:
         scalar = _decimal(_as_decimal(number))
     else:
         scalar = _scalar(number)
-    return choose(missing, repeated(_one(scalar), len(values)), values)
+    return choose(missing, repeat_value(_single_value(scalar), len(values)), values)
 
 
-def _computed(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
+def _compute(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
     if pa.types.is_null(values.type):
         return nulls(len(values))
     if pa.types.is_floating(values.type):
@@ -105,12 +105,12 @@ def _in_decimals(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
     kind = pa.decimal256(type_.precision, type_.scale) if pa.types.is_decimal(type_) else _ALL_INTEGERS
     try:
         result = kernel(values.cast(kind), _decimal(_as_decimal(number)))
-        return _shortened(result, type_)
+        return _shorten(result, type_)
     except pa.ArrowInvalid as error:
         raise Refusal(f"a result has more digits than {type_} can hold", str(error)) from error
 
 
-def _shortened(values: pa.Array, type_: pa.DataType) -> pa.Array:
+def _shorten(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Convert to the stored type, else to as few digits as the results need, so that the column widens
     little."""
     if pa.types.is_decimal(type_) and (same := exact_cast(values, type_)) is not None:
@@ -145,7 +145,7 @@ def _decimal(number: Decimal) -> pa.Scalar:
     return scalar_of(unscaled, pa.decimal256(precision, scale))
 
 
-def _one(scalar: pa.Scalar) -> pa.Array:
+def _single_value(scalar: pa.Scalar) -> pa.Array:
     return pc.fill_null(pa.nulls(1, scalar.type), scalar)
 
 
@@ -188,14 +188,14 @@ def _bits(name: str, value: Any) -> int:
     return number
 
 
-def bits_changed(values: pa.Array, bits: Bits) -> pa.Array:
+def change_bits(values: pa.Array, bits: Bits) -> pa.Array:
     """Apply operations to the bits; null counts as 0."""
     for name, number in bits:
-        values = _bits_changed(values, name, number)
+        values = _change_bits(values, name, number)
     return values
 
 
-def _bits_changed(values: pa.Array, name: str, number: int) -> pa.Array:
+def _change_bits(values: pa.Array, name: str, number: int) -> pa.Array:
     if pa.types.is_null(values.type):
         values = from_values([0] * len(values), pa.int64())
     wide = pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()
@@ -216,22 +216,22 @@ def read_bound(operand: Any) -> Any:
     return operand
 
 
-def lowered(values: pa.Array, bound: Any) -> pa.Array:
+def limit_above(values: pa.Array, bound: Any) -> pa.Array:
     """Limit values to the bound from above. Null becomes the bound; NaN counts as greater than every number,
     as in filters."""
-    return _bounded(values, bound, "gt")
+    return _limit(values, bound, "gt")
 
 
-def raised(values: pa.Array, bound: Any) -> pa.Array:
-    return _bounded(values, bound, "lt")
+def limit_below(values: pa.Array, bound: Any) -> pa.Array:
+    return _limit(values, bound, "lt")
 
 
-def _bounded(values: pa.Array, bound: Any, beyond: str) -> pa.Array:
+def _limit(values: pa.Array, bound: Any, beyond: str) -> pa.Array:
     limit = array_of([bound])
     replaced = ~to_numpy(values.is_valid())
     if not replaced.all():
         replaced |= _beyond(values, bound, beyond)
-    return choose(replaced, repeated(limit, len(values)), values)
+    return choose(replaced, repeat_value(limit, len(values)), values)
 
 
 def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:
@@ -243,7 +243,7 @@ def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    return kind_of(kind) in ORDERED
+    return kind_of(kind) in ORDERED_KINDS
 
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -266,9 +266,9 @@ def now(values: pa.Array, new_type: pa.DataType) -> pa.Array:
     moment = time.time_ns()
     if pa.types.is_date(kind):
         day = from_numpy(np.array([moment // _DAY_NANOSECONDS], np.int32), pa.date32())
-        return repeated(day, len(values)).cast(kind)
+        return repeat_value(day, len(values)).cast(kind)
     count = np.array([moment // _NANOSECONDS[kind.unit]], np.int64)
-    return repeated(from_numpy(count, kind), len(values))
+    return repeat_value(from_numpy(count, kind), len(values))
 
 
 def is_moment(kind: pa.DataType) -> bool:

@@ -34,12 +34,12 @@ def _word(operand: Any, words: tuple[str, ...]) -> str:
     return operand
 
 
-def trimmed(values: pa.Array, side: str) -> pa.Array:
+def trim(values: pa.Array, side: str) -> pa.Array:
     """Remove white space at one or both sides; "all" also reduces each run inside to one space."""
     return _of_texts(values, _TRIMS[side])
 
 
-def cased(values: pa.Array, case: str) -> pa.Array:
+def change_case(values: pa.Array, case: str) -> pa.Array:
     return _of_texts(values, _CASES[case])
 
 
@@ -81,7 +81,7 @@ def read_digits(operand: Any) -> int:
     return operand
 
 
-def rounded(values: pa.Array, digits: int) -> pa.Array:
+def round_values(values: pa.Array, digits: int) -> pa.Array:
     """Round half away from zero; the type stays the same."""
     if pa.types.is_null(values.type) or (digits >= 0 and pa.types.is_integer(values.type)):
         return values

@@ -16,7 +16,14 @@ from lamella.core.arrow.documents import ReservedKey, json_of, whole
 from lamella.core.arrow.equality import Lists, as_array, is_list, lists_of, ranges
 from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast, wider_type
-from lamella.core.store.operators.values import Refusal, array_of, as_stored, met, nulls, refuse_other_kind
+from lamella.core.store.operators.values import (
+    Refusal,
+    array_of,
+    nulls,
+    refuse_other_kind,
+    to_common_type,
+    to_stored_type,
+)
 
 Steps = Sequence[str]
 MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
@@ -25,7 +32,7 @@ MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
 def value_at(values: pa.Array, steps: Steps) -> pa.Array:
     """The values at the path, row by row; null where there is nothing."""
     for step in steps:
-        values = _stepped(values, step)
+        values = _step_into(values, step)
     return values
 
 
@@ -35,7 +42,7 @@ def with_value_at(values: pa.Array, steps: Steps, new: pa.Array) -> pa.Array:
         return new
     inner = with_value_at(value_at(values, steps[:1]), steps[1:], new)
     if is_list(values.type):
-        return as_stored(_with_item(values, _item_number(values, steps[0]), inner), values.type)
+        return to_stored_type(_with_item(values, _item_number(values, steps[0]), inner), values.type)
     return _with_field(values, steps[0], inner)
 
 
@@ -54,7 +61,7 @@ def has_place(kind: pa.DataType, steps: Steps) -> bool:
     return True
 
 
-def _stepped(values: pa.Array, step: str) -> pa.Array:
+def _step_into(values: pa.Array, step: str) -> pa.Array:
     if pa.types.is_null(values.type):
         return nulls(len(values))
     if pa.types.is_struct(values.type):
@@ -86,7 +93,7 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
     """Set an item. Lists that are too short, or null, are padded with nulls up to an item that is not
     null."""
     lists = lists_of(values)
-    items, inner = met(lists.items, inner)
+    items, inner = to_common_type(lists.items, inner)
     present = to_numpy(inner.is_valid())
     lengths = np.where(present, np.maximum(lists.lengths, number + 1), lists.lengths)
     _refuse_padding(np.where(present, number - lists.lengths, 0), number)
@@ -134,21 +141,21 @@ def value_in(values: pa.Array, steps: Steps) -> pa.Array:
     return value_in(documents.array(), steps[depth + 1 :])
 
 
-def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarray) -> pa.Array:
+def change_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarray) -> pa.Array:
     """Replace the values at the path by what `compute` makes of them."""
     depth = _steps_to_document(values.type, steps)
     if depth is None:
         inner = value_at(values, steps)
         new = compute(inner, rows)
         refuse_other_kind(inner.type, new.type)
-        return with_value_at(values, steps, as_stored(new, inner.type))
+        return with_value_at(values, steps, to_stored_type(new, inner.type))
     documents = _Documents(value_at(values, steps[:depth]), steps[depth])
     below = steps[depth + 1 :]
     for part in documents.parts():
         among = rows[part.places]
-        new = changed_at(part.values, below, compute, among) if below else compute(part.values, among)
+        new = change_at(part.values, below, compute, among) if below else compute(part.values, among)
         documents.put(part.places, new)
-    return with_value_at(values, steps[:depth], documents.changed())
+    return with_value_at(values, steps[:depth], documents.to_array())
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +171,7 @@ class _Documents:
         self._values, self._key = values, key
         self._fields = {f.name: pc.struct_field(values, [i]) for i, f in enumerate(values.type)}
         self._rests = [json.loads(text) if text else {} for text in self._fields[REST].to_pylist()]
-        self._in_rest = np.array([key in rest for rest in self._rests], bool)
+        self._is_in_rest = np.array([key in rest for rest in self._rests], bool)
         self._has_field = key in self._fields
         field = self._fields.get(key)
         self._kind = pa.null() if field is None else field.type
@@ -172,7 +179,7 @@ class _Documents:
 
     def array(self) -> pa.Array:
         field = self._fields.get(self._key, nulls(len(self._values)))
-        if not self._in_rest.any():
+        if not self._is_in_rest.any():
             return field
         known = [whole(python_value(value)) for value in field]
         key = self._key
@@ -183,17 +190,19 @@ class _Documents:
 
     def parts(self) -> list[_Part]:
         """The values in the field as one part, as they may widen it; those in the rest one by one."""
-        in_fields, in_rest = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
+        in_fields, in_rest = np.flatnonzero(~self._is_in_rest), np.flatnonzero(self._is_in_rest)
         field = self._fields.get(self._key, nulls(len(self._values)))
         parts = [_Part(in_fields, take(field, in_fields))] if len(in_fields) else []
-        return parts + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in in_rest.tolist()]
+        return parts + [
+            _Part(np.array([i]), _value_array(self._rests[i][self._key])) for i in in_rest.tolist()
+        ]
 
     def put(self, places: np.ndarray, new: pa.Array) -> None:
         for place in places.tolist():
             self._rests[place].pop(self._key, None)
         if new.null_count == len(new):
             return
-        fit = self._fitting(new, of_field=not self._in_rest[places[0]])
+        fit = self._fitting(new, of_field=not self._is_in_rest[places[0]])
         if fit is not None:
             self._pool.append((places, fit))
             return
@@ -201,7 +210,7 @@ class _Documents:
             if value.is_valid:
                 self._rests[place][self._key] = whole(python_value(value))
 
-    def changed(self) -> pa.Array:
+    def to_array(self) -> pa.Array:
         fields = self._fields | {REST: _texts(self._rests)}
         if self._has_field:
             fields[self._key] = self._field()
@@ -217,7 +226,7 @@ class _Documents:
         """Convert `new` to the field's type; None if it belongs in the rest. Values from the rest do not
         widen the field, and make no new field."""
         if not self._has_field:
-            if self._in_rest.any() or len(self._fields) > MOST_FIELDS:
+            if self._is_in_rest.any() or len(self._fields) > MOST_FIELDS:
                 return None
             self._has_field, self._kind = True, new.type
             return new
@@ -225,7 +234,7 @@ class _Documents:
             return None
         if not of_field:
             return exact_cast(new, self._kind)
-        fit = as_stored(new, self._kind)
+        fit = to_stored_type(new, self._kind)
         self._kind = fit.type
         return fit
 
@@ -251,7 +260,7 @@ def _steps_to_document(kind: pa.DataType, steps: Steps) -> int | None:
     return None
 
 
-def _one(value: Any) -> pa.Array:
+def _value_array(value: Any) -> pa.Array:
     """A JSON value as an array; if Arrow has no type for it, as bytes, which only operators for any type
     accept."""
     try:

@@ -17,7 +17,7 @@ from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.to_arrow import mask
 from lamella.core.store.operators.inside import has_place, value_at
-from lamella.core.store.operators.values import Refusal, array_of, met, repeated
+from lamella.core.store.operators.values import Refusal, array_of, repeat_value, to_common_type
 
 _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")}
 
@@ -31,8 +31,8 @@ def matching(items: pa.Array, condition: Any) -> np.ndarray:
         return _fields_matching(items, condition)
     if condition is None:
         return ~to_numpy(items.is_valid())
-    left, right = met(items, array_of([condition]))
-    same: np.ndarray = ~differs(left, repeated(right, len(items)))
+    left, right = to_common_type(items, array_of([condition]))
+    same: np.ndarray = ~differs(left, repeat_value(right, len(items)))
     return same
 
 
@@ -81,12 +81,12 @@ class Push:
     """The items to add, where, and how the list is then sorted and cut. `sort` has (path in an item,
     descending)."""
 
-    each: tuple[Any, ...]
+    items: tuple[Any, ...]
     position: int | None = None
     sort: tuple[tuple[tuple[str, ...], bool], ...] = ()
     slice: int | None = None
 
-    def edited(self, places: Places, added: Places) -> Places:
+    def insert_into(self, places: Places, added: Places) -> Places:
         at = len(places) if self.position is None else self.position
         return [*places[:at], *added, *places[at:]]
 
@@ -101,33 +101,33 @@ def read_push(operand: Any) -> Push:
         return Push((operand,))
     _refuse_other_modifiers(operand, _MODIFIERS)
     whole = {name: _whole(operand, name) for name in ("$position", "$slice")}
-    return Push(_each(operand), whole["$position"], _sort_keys(operand.get("$sort")), whole["$slice"])
+    return Push(_items_of(operand), whole["$position"], _sort_keys(operand.get("$sort")), whole["$slice"])
 
 
-def pushed(values: pa.Array, push: Push) -> pa.Array:
-    lists, added = _with(values, push.each)
+def push_items(values: pa.Array, push: Push) -> pa.Array:
+    lists, added = _with(values, push.items)
     news = list(range(len(lists.items) - added, len(lists.items)))
     for path, _ in push.sort:
         _refuse_unknown_field(lists.items.type, path)
     ranks = [(_ranks(value_at(lists.items, path)), descending) for path, descending in push.sort]
 
     def edit(old: Places) -> Places:
-        places = push.edited(old, news)
+        places = push.insert_into(old, news)
         for rank, descending in reversed(ranks):
             places.sort(key=rank.__getitem__, reverse=descending)
         return push.cut(places)
 
-    return _edited(lists, edit, np.ones(len(values), bool))
+    return _edit_lists(lists, edit, np.ones(len(values), bool))
 
 
-def read_added(operand: Any) -> tuple[Any, ...]:
+def read_additions(operand: Any) -> tuple[Any, ...]:
     if not (isinstance(operand, Mapping) and any(str(key).startswith("$") for key in operand)):
         return (operand,)
     _refuse_other_modifiers(operand, ("$each",))
-    return _each(operand)
+    return _items_of(operand)
 
 
-def added_to_set(values: pa.Array, each: tuple[Any, ...]) -> pa.Array:
+def add_to_set(values: pa.Array, each: tuple[Any, ...]) -> pa.Array:
     """Add each item that a list lacks, once."""
     lists, added = _with(values, each)
     first = len(lists.items) - added
@@ -140,14 +140,14 @@ def added_to_set(values: pa.Array, each: tuple[Any, ...]) -> pa.Array:
                 places = [*places, first + i]
         return places
 
-    return _edited(lists, edit, np.ones(len(values), bool))
+    return _edit_lists(lists, edit, np.ones(len(values), bool))
 
 
 def read_condition(operand: Any) -> Any:
     return operand
 
 
-def pulled(values: pa.Array, condition: Any) -> pa.Array:
+def pull_matching(values: pa.Array, condition: Any) -> pa.Array:
     """Remove the items that meet a condition. Null stays null, even in a column of type null."""
     if pa.types.is_null(values.type):
         return values
@@ -155,13 +155,13 @@ def pulled(values: pa.Array, condition: Any) -> pa.Array:
     return _without(lists, matching(lists.items, condition))
 
 
-def read_listed(operand: Any) -> tuple[Any, ...]:
+def read_list(operand: Any) -> tuple[Any, ...]:
     if isinstance(operand, (str, bytes, Mapping)) or not isinstance(operand, Sequence):
         raise Refusal(f"it takes a list of values, not {shown(operand)}")
     return tuple(operand)
 
 
-def pulled_all(values: pa.Array, listed: tuple[Any, ...]) -> pa.Array:
+def pull_values(values: pa.Array, listed: tuple[Any, ...]) -> pa.Array:
     lists, added = _with(values, listed)
     first = len(lists.items) - added
     gone = np.zeros(len(lists.items), bool)
@@ -176,11 +176,11 @@ def read_end(operand: Any) -> int:
     return int(operand)
 
 
-def popped(values: pa.Array, end: int) -> pa.Array:
+def pop_item(values: pa.Array, end: int) -> pa.Array:
     if pa.types.is_null(values.type):
         return values
     lists = lists_of(values)
-    return _edited(lists, lambda places: places[:-1] if end == 1 else places[1:], lists.valid)
+    return _edit_lists(lists, lambda places: places[:-1] if end == 1 else places[1:], lists.valid)
 
 
 def is_editable(kind: pa.DataType) -> bool:
@@ -194,11 +194,11 @@ def _with(values: pa.Array, each: Sequence[Any]) -> tuple[Lists, int]:
         lists = Lists(np.zeros(len(values), np.int64), np.zeros(len(values), bool), arriving[:0])
     else:
         lists = lists_of(values)
-    items, arriving = met(lists.items, arriving)
+    items, arriving = to_common_type(lists.items, arriving)
     return Lists(lists.lengths, lists.valid, pa.concat_arrays([items, arriving])), len(each)
 
 
-def _edited(lists: Lists, edit: Callable[[Places], Places], mask: np.ndarray) -> pa.Array:
+def _edit_lists(lists: Lists, edit: Callable[[Places], Places], mask: np.ndarray) -> pa.Array:
     """Apply `edit` to each list where `mask` is true; a null list counts as empty."""
     edits: list[Places] = []
     spans = zip(lists.starts.tolist(), lists.lengths.tolist(), mask.tolist(), strict=True)
@@ -211,11 +211,11 @@ def _edited(lists: Lists, edit: Callable[[Places], Places], mask: np.ndarray) ->
 
 
 def _without(lists: Lists, gone: np.ndarray) -> pa.Array:
-    return _edited(lists, lambda places: [place for place in places if not gone[place]], lists.valid)
+    return _edit_lists(lists, lambda places: [place for place in places if not gone[place]], lists.valid)
 
 
 def _equal_to(items: pa.Array, place: int) -> np.ndarray:
-    same: np.ndarray = ~differs(items, repeated(items[place : place + 1], len(items)))
+    same: np.ndarray = ~differs(items, repeat_value(items[place : place + 1], len(items)))
     return same
 
 
@@ -242,10 +242,10 @@ def _ranks(values: pa.Array) -> np.ndarray:
     return ranks
 
 
-def _each(operand: Mapping[str, Any]) -> tuple[Any, ...]:
+def _items_of(operand: Mapping[str, Any]) -> tuple[Any, ...]:
     if "$each" not in operand:
         raise Refusal(f"{', '.join(operand)} needs $each", "Give the items as {'$each': […]}")
-    return read_listed(operand["$each"])
+    return read_list(operand["$each"])
 
 
 def _refuse_other_modifiers(operand: Mapping[str, Any], known: Sequence[str]) -> None:

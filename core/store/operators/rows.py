@@ -22,7 +22,7 @@ from lamella.core.query.expressions import Column as Named
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Compute, Select
 from lamella.core.scan.snapshot import snapshot_of_rows
-from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeated
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeat_value
 
 Direction = Literal["above", "below"]
 FIGURES = ("mean", "median", "least", "greatest", "most common")
@@ -42,14 +42,14 @@ class RowContext:
     job: Job
     whole: Callable[[str], Cells] | None = None
 
-    def some(self, places: np.ndarray) -> RowContext:
+    def at_places(self, places: np.ndarray) -> RowContext:
         """The context of only the rows at these indices."""
         if len(places) == len(self.ids):
             return self
         values = {name: take(column, places) for name, column in self.values.items()}
         return replace(self, ids=self.ids[places], values=values)
 
-    def computed(self, expression: Expression) -> pa.Array:
+    def compute(self, expression: Expression) -> pa.Array:
         """Compute one value for each row. Raises `LamellaError` for a value that cannot be computed."""
         known = {**self.values, ID: from_numpy(self.ids)}
         names = [name for name in dict.fromkeys(columns_in(expression)) if name in known]
@@ -62,7 +62,7 @@ class RowContext:
     def nearest(self, column: str, where: Direction) -> pa.Array:
         """For each row, the value of the nearest row above or below, or of itself, that is not null, in the
         order of the table."""
-        ids, cells = self._all(column)
+        ids, cells = self._whole_column(column)
         if where == "below":
             ids, cells = -ids[::-1], take(cells, np.arange(len(cells))[::-1].copy())
         own = self.ids if where == "above" else -self.ids
@@ -73,9 +73,9 @@ class RowContext:
 
     def figure(self, column: str, figure: str) -> pa.Array:
         """Compute one figure of all values of the column, as an array of one; null if there are none."""
-        return _FIGURES[figure](_countable(self._all(column)[1].drop_null()))
+        return _FIGURES[figure](_countable(self._whole_column(column)[1].drop_null()))
 
-    def _all(self, column: str) -> Cells:
+    def _whole_column(self, column: str) -> Cells:
         if self.whole is None:
             raise Refusal("a new row has no neighbours yet", "Insert the row first")
         return self.whole(column)
@@ -111,13 +111,13 @@ def read_expression(operand: Any) -> Computation:
     )
 
 
-def computed(values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
+def compute_values(values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
     """Compute the expression. For a column of decimals, 1.19 is the decimal as written, not the nearest
     double."""
     kind = values.type
     if not pa.types.is_decimal(kind):
-        return rows.computed(operand.expression)
-    computed_rows = rows.computed(_with_decimals(operand.expression))
+        return rows.compute(operand.expression)
+    computed_rows = rows.compute(_with_decimals(operand.expression))
     if not pa.types.is_floating(computed_rows.type):
         return computed_rows
     try:
@@ -168,7 +168,7 @@ def read_filling(operand: Any) -> Filling:
     return Filling(array_of([operand]))
 
 
-def filled(values: pa.Array, operand: Filling, rows: RowContext, column: str) -> pa.Array:
+def fill_nulls(values: pa.Array, operand: Filling, rows: RowContext, column: str) -> pa.Array:
     """Fill nulls; other values stay."""
     missing = ~to_numpy(values.is_valid())
     if not missing.any():
@@ -179,10 +179,10 @@ def filled(values: pa.Array, operand: Filling, rows: RowContext, column: str) ->
     if value.null_count:
         return values
     if pa.types.is_null(values.type):
-        return repeated(value, len(values))
+        return repeat_value(value, len(values))
     if pa.types.is_decimal(values.type) and pa.types.is_floating(value.type):
         value = value.cast(values.type, safe=False)
-    return choose(missing, repeated(value, len(values)), values)
+    return choose(missing, repeat_value(value, len(values)), values)
 
 
 def _countable(cells: pa.Array) -> pa.Array:
@@ -206,7 +206,7 @@ def _number(name: str, make: Callable[[pa.Array], Any]) -> Callable[[pa.Array], 
     return figure
 
 
-def _ordered(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
+def _extreme_of(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
     def figure(cells: pa.Array) -> pa.Array:
         if not len(cells):
             return nulls(1)
@@ -235,8 +235,8 @@ def _most_common(cells: pa.Array) -> pa.Array:
 _FIGURES: dict[str, Callable[[pa.Array], pa.Array]] = {
     "mean": _number("mean", lambda cells: pc.mean(cells).as_py()),
     "median": _number("median", lambda cells: float(np.median(to_numpy(cells)))),
-    "least": _ordered("least", descending=False),
-    "greatest": _ordered("greatest", descending=True),
+    "least": _extreme_of("least", descending=False),
+    "greatest": _extreme_of("greatest", descending=True),
     "most common": _most_common,
 }
 

@@ -19,9 +19,9 @@ from lamella.core.store.operators import arithmetic as bounds
 from lamella.core.store.operators import arithmetic as moments
 from lamella.core.store.operators import lists as list_edits
 from lamella.core.store.operators import rows as row_context
-from lamella.core.store.operators.inside import Compute, changed_at, has_place, value_in
+from lamella.core.store.operators.inside import Compute, change_at, has_place, value_in
 from lamella.core.store.operators.rows import Computation, Filling, RowContext
-from lamella.core.store.operators.values import Refusal, array_of, as_stored, choose, nulls, repeated
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeat_value, to_stored_type
 from lamella.core.validation import text_of
 
 ComputeColumn = Callable[[pa.Array, Any], pa.Array]
@@ -46,7 +46,7 @@ class Operator:
     compute: ComputeColumn
     creates: bool = False
     moves: bool = False
-    only_inserted: bool = False
+    only_on_insert: bool = False
     of_rows: ComputeOfRows | None = None
 
 
@@ -54,15 +54,15 @@ def _anything(_kind: pa.DataType) -> bool:
     return True
 
 
-def _assigned(values: pa.Array, value: pa.Array) -> pa.Array:
-    return repeated(value, len(values))
+def _assign(values: pa.Array, value: pa.Array) -> pa.Array:
+    return repeat_value(value, len(values))
 
 
 def _as_value(operand: Any) -> pa.Array:
     return array_of([operand])
 
 
-def _emptied(values: pa.Array, _operand: object) -> pa.Array:
+def _clear(values: pa.Array, _operand: object) -> pa.Array:
     return nulls(len(values))
 
 
@@ -72,35 +72,35 @@ def _name(operand: Any) -> Any:
 
 _NUMBER = ("numbers", arithmetic.is_number)
 _INTEGER = ("whole numbers", pa.types.is_integer)
-_ORDERED = ("numbers, text, dates and times", bounds.is_ordered)
+_ORDERED_VALUES = ("numbers, text, dates and times", bounds.is_ordered)
 _LIST = ("lists of any length", list_edits.is_editable)
 _MOMENT = ("timestamps and dates", moments.is_moment)
 _TEXT = ("text", texts.is_text)
-_ANY = ("values of any type", _anything)
+_ANY_VALUES = ("values of any type", _anything)
 
 _TABLE = (
-    Operator("$set", "set", *_ANY, _as_value, _assigned, creates=True),
-    Operator("$unset", "clear", *_ANY, _name, _emptied),
-    Operator("$inc", "increase", *_NUMBER, arithmetic.read_number, arithmetic.increased),
-    Operator("$mul", "multiply", *_NUMBER, arithmetic.read_number, arithmetic.multiplied),
-    Operator("$min", "lower", *_ORDERED, bounds.read_bound, bounds.lowered),
-    Operator("$max", "raise", *_ORDERED, bounds.read_bound, bounds.raised),
-    Operator("$bit", "change bits of", *_INTEGER, arithmetic.read_bits, arithmetic.bits_changed),
+    Operator("$set", "set", *_ANY_VALUES, _as_value, _assign, creates=True),
+    Operator("$unset", "clear", *_ANY_VALUES, _name, _clear),
+    Operator("$inc", "increase", *_NUMBER, arithmetic.read_number, arithmetic.increment),
+    Operator("$mul", "multiply", *_NUMBER, arithmetic.read_number, arithmetic.multiply),
+    Operator("$min", "lower", *_ORDERED_VALUES, bounds.read_bound, bounds.limit_above),
+    Operator("$max", "raise", *_ORDERED_VALUES, bounds.read_bound, bounds.limit_below),
+    Operator("$bit", "change bits of", *_INTEGER, arithmetic.read_bits, arithmetic.change_bits),
     Operator("$currentDate", "date", *_MOMENT, moments.read_moment, moments.now, creates=True),
-    Operator("$compute", "compute", *_ANY, row_context.read_expression, _assigned, creates=True,
-             of_rows=row_context.computed),
-    Operator("$fill", "fill", *_ANY, row_context.read_filling, _assigned, of_rows=row_context.filled),
-    Operator("$round", "round", *_NUMBER, cleaning.read_digits, cleaning.rounded),
-    Operator("$trim", "trim", *_TEXT, cleaning.read_side, cleaning.trimmed),
-    Operator("$case", "change the case of", *_TEXT, cleaning.read_case, cleaning.cased),
-    Operator("$replace", "replace in", *_TEXT, texts.read_replacement, texts.replaced),
-    Operator("$push", "add to", *_LIST, list_edits.read_push, list_edits.pushed, creates=True),
-    Operator("$addToSet", "add to", *_LIST, list_edits.read_added, list_edits.added_to_set, creates=True),
-    Operator("$pull", "take out of", *_LIST, list_edits.read_condition, list_edits.pulled),
-    Operator("$pullAll", "take out of", *_LIST, list_edits.read_listed, list_edits.pulled_all),
-    Operator("$pop", "shorten", *_LIST, list_edits.read_end, list_edits.popped),
-    Operator("$rename", "move", *_ANY, _name, _emptied, moves=True),
-    Operator("$setOnInsert", "set", *_ANY, _as_value, _assigned, creates=True, only_inserted=True),
+    Operator("$compute", "compute", *_ANY_VALUES, row_context.read_expression, _assign, creates=True,
+             of_rows=row_context.compute_values),
+    Operator("$fill", "fill", *_ANY_VALUES, row_context.read_filling, _assign,
+    of_rows=row_context.fill_nulls), Operator("$round", "round", *_NUMBER, cleaning.read_digits,
+    cleaning.round_values), Operator("$trim", "trim", *_TEXT, cleaning.read_side, cleaning.trim),
+    Operator("$case", "change the case of", *_TEXT, cleaning.read_case, cleaning.change_case),
+    Operator("$replace", "replace in", *_TEXT, texts.read_replacement, texts.replace_texts),
+    Operator("$push", "add to", *_LIST, list_edits.read_push, list_edits.push_items, creates=True),
+    Operator("$addToSet", "add to", *_LIST, list_edits.read_additions, list_edits.add_to_set, creates=True),
+    Operator("$pull", "take out of", *_LIST, list_edits.read_condition, list_edits.pull_matching),
+    Operator("$pullAll", "take out of", *_LIST, list_edits.read_list, list_edits.pull_values),
+    Operator("$pop", "shorten", *_LIST, list_edits.read_end, list_edits.pop_item),
+    Operator("$rename", "move", *_ANY_VALUES, _name, _clear, moves=True),
+    Operator("$setOnInsert", "set", *_ANY_VALUES, _as_value, _assign, creates=True, only_on_insert=True),
 )  # fmt: skip
 
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
@@ -135,7 +135,7 @@ class Assignment:
     operand: Any
     target: Path | None = None
 
-    def refused(self, table: str, refusal: Refusal) -> BadData:
+    def to_error(self, table: str, refusal: Refusal) -> BadData:
         what = f"{table}: {self.operator.name} of column '{self.path.text}': {refusal.reason}"
         return BadData(what, fix=refusal.fix)
 
@@ -201,12 +201,12 @@ def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
 def _assignment(
     operator: Operator, text: str, operand: Any, types: Mapping[str, pa.DataType], table: str
 ) -> Assignment:
-    path = _checked(text, types, table, operator.creates)
+    path = _check_path(text, types, table, operator.creates)
     try:
         target = _target(path, operand, types, table) if operator.moves else None
         assignment = Assignment(operator, path, operator.read(operand), target)
     except Refusal as refusal:
-        raise Assignment(operator, path, operand).refused(table, refusal) from refusal
+        raise Assignment(operator, path, operand).to_error(table, refusal) from refusal
     if isinstance(assignment.operand, Computation):
         row_context.refuse_unknown_columns(
             assignment.operand, types, operand if isinstance(operand, str) else None
@@ -219,13 +219,13 @@ def _assignment(
 def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: str) -> Path:
     if not isinstance(operand, str) or not operand:
         raise Refusal(f"it takes the new name, not {shown(operand)}")
-    target = _checked(operand, types, table, creates=True)
+    target = _check_path(operand, types, table, creates=True)
     if any(step.isdigit() for step in (*path.steps, *target.steps)):
         raise Refusal("items of lists cannot be moved")
     return target
 
 
-def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: bool) -> Path:
+def _check_path(text: str, types: Mapping[str, pa.DataType], table: str, creates: bool) -> Path:
     path = path_to(text, types)
     if path.column == ID:
         raise BadData(f"{table}: {ID} cannot be changed", "it identifies the row")
@@ -294,7 +294,7 @@ def columns_read(assignments: Iterable[Assignment]) -> list[str]:
     return list(names)
 
 
-def applied(
+def apply_assignments(
     assignments: Iterable[Assignment],
     values: Mapping[str, pa.Array],
     count: int,
@@ -308,13 +308,13 @@ def applied(
     """
     rows, table = _Rows(values, count, context), context.table
     for assignment in assignments:
-        if assignment.operator.only_inserted and not inserted:
+        if assignment.operator.only_on_insert and not inserted:
             continue
         try:
             _apply(assignment, rows)
         except Refusal as refusal:
-            raise assignment.refused(table, refusal) from refusal
-    return rows.changed
+            raise assignment.to_error(table, refusal) from refusal
+    return rows.changed_columns
 
 
 class _Rows:
@@ -322,7 +322,7 @@ class _Rows:
 
     def __init__(self, values: Mapping[str, pa.Array], count: int, context: RowContext) -> None:
         self._columns, self._count, self.context = values, count, context
-        self.changed: dict[str, pa.Array] = {}
+        self.changed_columns: dict[str, pa.Array] = {}
 
     def get(self, path: Path) -> pa.Array:
         return value_in(self._column(path.column), path.steps)
@@ -330,12 +330,12 @@ class _Rows:
     def change(self, path: Path, compute: Compute) -> None:
         column, rows = self._column(path.column), np.arange(self._count)
         if path.steps:
-            self.changed[path.column] = changed_at(column, path.steps, compute, rows)
+            self.changed_columns[path.column] = change_at(column, path.steps, compute, rows)
         else:
-            self.changed[path.column] = as_stored(compute(column, rows), column.type)
+            self.changed_columns[path.column] = to_stored_type(compute(column, rows), column.type)
 
     def _column(self, name: str) -> pa.Array:
-        column = self.changed.get(name, self._columns.get(name))
+        column = self.changed_columns.get(name, self._columns.get(name))
         return nulls(self._count) if column is None else column
 
 
@@ -351,7 +351,7 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
             return operator.compute(values, assignment.operand)
         if assignment.path.steps and isinstance(assignment.operand, Filling) and assignment.operand.source:
             raise Refusal("inside nested values it takes only a value", "Give {'value': …}")
-        context = rows.context.some(some)
+        context = rows.context.at_places(some)
         return operator.of_rows(values, assignment.operand, context, assignment.path.column)
 
     rows.change(assignment.path, compute)

@@ -35,7 +35,7 @@ class Replacement:
     template: str
     plain: bool
 
-    def applied(self, values: pa.Array) -> pa.Array:
+    def apply(self, values: pa.Array) -> pa.Array:
         """Replace in texts of any type; the type stays the same."""
         kind = value_type(values.type)
         texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
@@ -63,9 +63,9 @@ def read_replacement(operand: Any) -> Replacement:
     return replacement
 
 
-def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:
+def replace_texts(values: pa.Array, replacement: Replacement) -> pa.Array:
     """Apply a replacement; null stays null."""
-    return values if pa.types.is_null(values.type) else replacement.applied(values)
+    return values if pa.types.is_null(values.type) else replacement.apply(values)
 
 
 def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool) -> Replacement:
@@ -104,7 +104,7 @@ def _letters_by_lower_case() -> dict[str, str]:
 
 def _refuse_pattern(replacement: Replacement) -> None:
     try:
-        replacement.applied(from_values([""], pa.string()))
+        replacement.apply(from_values([""], pa.string()))
     except pa.ArrowInvalid as error:
         groups, message = _MISSING_GROUP.search(str(error)), str(error)
         if groups is not None:

@@ -33,12 +33,12 @@ def nulls(count: int) -> pa.Array:
     return pa.nulls(count, pa.null())
 
 
-def repeated(value: pa.Array, count: int) -> pa.Array:
+def repeat_value(value: pa.Array, count: int) -> pa.Array:
     """An array of one value, `count` times."""
     return value if count == 1 else take(value, np.zeros(count, np.int64))
 
 
-def met(old: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
+def to_common_type(old: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Convert both to the old type if the new values fit it, else to the narrowest type that takes all."""
     alike = refuse_other_kind(old.type, arriving.type)
     fitting = exact_cast(arriving, old.type)
@@ -55,7 +55,7 @@ def refuse_other_kind(old: pa.DataType, arriving: pa.DataType) -> pa.DataType:
     return alike
 
 
-def as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def to_stored_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Convert `values` to the stored type if each fits it; else leave them as they are."""
     if pa.types.is_null(kind) or wider_type(kind, values.type) is None:
         return values
@@ -69,7 +69,7 @@ def choose(condition: np.ndarray, values: pa.Array, fallback: pa.Array) -> pa.Ar
         return values
     if not condition.any():
         return fallback
-    fallback, values = met(fallback, values)
+    fallback, values = to_common_type(fallback, values)
     places = np.arange(len(fallback), dtype=np.int64)
     places[condition] += len(fallback)
     return take(pa.concat_arrays([fallback, values]), places)

@@ -19,7 +19,7 @@ from lamella.core.arrow.nested_values import python_value, python_values
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.filters.expr import Filter, Predicate
-from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of
+from lamella.core.filters.kinds import COMPARABLE, COUNTED_KINDS, Kind, kind_of
 from lamella.core.filters.operators import fits
 from lamella.core.query.find import Method, find_rows
 from lamella.core.query.scan_query import ScanQuery
@@ -190,7 +190,7 @@ def _keys(column: pa.ChunkedArray) -> list[Any] | None:
         return None
     if is_.is_dictionary(column.type):
         column = column.cast(kind)
-    if kind_of(kind) in COUNTED:
+    if kind_of(kind) in COUNTED_KINDS:
         return [scalar.value if scalar.is_valid else None for scalar in column]
     values = python_values(column)
     if kind_of(kind) is Kind.FLOAT:
@@ -208,7 +208,7 @@ def _probes(
             value = python_value(column[place])
         except ValueError:  # nanoseconds that Python's own times do not have
             continue
-        is_far = kind_of(column.type) in COUNTED and not is_.is_duration(column.type)
+        is_far = kind_of(column.type) in COUNTED_KINDS and not is_.is_duration(column.type)
         if is_far and isinstance(value, (str, int)):
             continue
         yield value, keys[place]

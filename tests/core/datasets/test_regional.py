@@ -17,7 +17,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.preview import preview
-from lamella.core.datasets.text.regional import Conventions, Spelled, Spelling
+from lamella.core.datasets.text.regional import Conventions, SpelledType, Spelling
 from lamella.core.datasets.text.types import read_as, tentative_guess
 from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
@@ -425,7 +425,7 @@ def test_numbers_are_read_as_they_were_written_or_stay_text(
     for conventions in (Conventions(decimal=decimal, thousands=thousands), Conventions()):
         kind = tentative_guess(texts, conventions).kind
         assert conventions.decimal is None or not pa.types.is_string(kind)
-        if isinstance(kind, Spelled):
+        if isinstance(kind, SpelledType):
             assert [Decimal(str(value)) for value in read_as(texts, kind).to_pylist()] == numbers
 
 
@@ -436,7 +436,7 @@ def test_dates_are_read_as_they_were_written(day: dt.date, sign: str, order: str
     kind = tentative_guess(texts, Conventions(dates=order)).kind
     assert read_as(texts, kind).to_pylist() == [day]
     alone = tentative_guess(texts, Conventions()).kind
-    if isinstance(alone, Spelled) and (day.day > 12 or sign == "."):
+    if isinstance(alone, SpelledType) and (day.day > 12 or sign == "."):
         assert read_as(texts, alone).to_pylist() == [day] or (sign == "." and order == "month-first")
 
 
@@ -461,8 +461,8 @@ def test_titles_are_told_from_a_header(tmp_path: Path, text: str, names: list[st
 
 def test_a_spelling_comes_back_from_what_arrow_writes_of_it() -> None:
     for spelling in (Spelling(",", ".", "day-first", "Europe/Berlin"), Spelling(booleans=(("ja", "nein"),))):
-        kind = Spelled(pa.bool_(), spelling)
-        again = Spelled.__arrow_ext_deserialize__(pa.bool_(), kind.__arrow_ext_serialize__())
+        kind = SpelledType(pa.bool_(), spelling)
+        again = SpelledType.__arrow_ext_deserialize__(pa.bool_(), kind.__arrow_ext_serialize__())
         assert (again, again.spelling) == (kind, spelling)
 
 

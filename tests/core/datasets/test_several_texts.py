@@ -156,7 +156,7 @@ def test_a_preview_of_several_files_has_all_columns_as_they_are_written(folder: 
     (folder / "a.csv").write_text("day;n\n01.02.2024;1,5\nsoon;2,5\n")
     (folder / "b.csv").write_text("n;z\nx;y\n")
     actual = preview(folder, {"types": {"day": "date", "n": "float64"}, "names": {"day": "due"}})
-    assert actual.is_typed and actual.found["delimiter"] == ";"
+    assert actual.is_typed and actual.findings["delimiter"] == ";"
     assert [(c.key, c.name, c.kind, c.texts, c.misfits) for c in actual.columns] == [
         ("day", "due", pa.date32(), ("01.02.2024", "soon"), 1),
         ("n", "n", pa.float64(), ("1,5", "2,5"), 1),

@@ -20,7 +20,7 @@ import pytest
 from lamella.core.datasets import open_dataset
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters import (
-    Bound,
+    BoundPredicate,
     Filter,
     Predicate,
     bind,
@@ -52,9 +52,9 @@ FLIGHTS = pa.schema(
 )
 
 
-def bound(tree: Filter) -> Bound:
+def bound(tree: Filter) -> BoundPredicate:
     actual = bind(tree, FLIGHTS, "flights")
-    assert isinstance(actual, Bound)
+    assert isinstance(actual, BoundPredicate)
     return actual
 
 

@@ -25,9 +25,9 @@ ROWS = 3 * ROWS_AT_ONCE
 
 def test_many_values_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[Any] = []
-    real = operands.narrow_each
+    real = operands.narrow_values
     monkeypatch.setattr(
-        operands, "narrow_each", lambda values, *ends: (requests.extend(values), real(values, *ends))[1]
+        operands, "narrow_values", lambda values, *ends: (requests.extend(values), real(values, *ends))[1]
     )
     rows = pa.table({"n": from_numpy(np.arange(ROWS))})
     expected = list(range(0, ROWS, 1000))

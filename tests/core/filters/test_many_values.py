@@ -13,9 +13,9 @@ import pytest
 
 from lamella import col
 from lamella.core.errors import BadFilter
-from lamella.core.filters.binding import Bound, bind
+from lamella.core.filters.binding import BoundPredicate, bind
 from lamella.core.filters.to_arrow import FEW_WANTED, mask
-from lamella.core.filters.values import are_exact, convert, narrow_each
+from lamella.core.filters.values import are_exact, convert, narrow_values
 
 
 class Rating(IntEnum):
@@ -40,9 +40,9 @@ NUMBERS: list[list[Any]] = [
 ]
 
 
-def given(kind: pa.DataType, values: list[Any]) -> Bound:
+def given(kind: pa.DataType, values: list[Any]) -> BoundPredicate:
     bound = bind(col("x").is_in(values), pa.schema([("x", kind)]), "rows")
-    assert isinstance(bound, Bound)
+    assert isinstance(bound, BoundPredicate)
     return bound
 
 
@@ -54,7 +54,7 @@ def told(values: list[Any]) -> list[tuple[type, Any]]:
 @pytest.mark.parametrize("values", NUMBERS, ids=repr)
 def test_numbers_are_read_as_each_alone_is(kind: pa.DataType, values: list[Any]) -> None:
     bound, alone = given(kind, values), [convert(value, kind) for value in values]
-    assert told(list(bound.values)) == told([value.shown for value in alone])
+    assert told(list(bound.values)) == told([value.shown_value for value in alone])
     assert told(list(bound.exact)) == told([value.exact for value in alone])
 
 
@@ -109,7 +109,7 @@ def test_what_is_told_apart_is_not_read_all_at_once() -> None:
     ],
 )
 def test_a_column_is_asked_for_what_it_can_hold(values: list[Any], expected: list[int]) -> None:
-    assert list(narrow_each(values, -128, 127)) == expected
+    assert list(narrow_values(values, -128, 127)) == expected
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.date32()], ids=str)

@@ -46,7 +46,7 @@ def test_each_difference_is_told() -> None:
 def test_many_differences_end_somewhere() -> None:
     own_answer, engine_answer = (pa.table({"n": range(start, start + 1000)}) for start in (0, 5000))
     actual = compare_answers(own_answer, engine_answer, in_order=True)
-    assert len(actual.differences) == MOST_DIFFERENCES and actual.more
+    assert len(actual.differences) == MOST_DIFFERENCES and actual.has_more
 
 
 def test_a_line_on_both_engines(spark_address: str, tmp_path: Path) -> None:

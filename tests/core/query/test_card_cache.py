@@ -63,8 +63,8 @@ def test_a_card_is_read_as_it_was_made(name: str, file: Path) -> None:
 
 def plain(first: ColumnCard) -> str:
     """NaN is not equal to itself."""
-    figures = replace(first.all, bins=dict(sorted(first.all.bins.items())))
-    return repr(replace(first, all=figures))
+    figures = replace(first.figures, bins=dict(sorted(first.figures.bins.items())))
+    return repr(replace(first, figures=figures))
 
 
 def test_a_saved_card_is_taken_instead_of_making_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_file_written_anew_has_no_card_yet(file: Path) -> None:
     later = file.stat().st_mtime_ns + 1_000_000_000
     os.utime(file, ns=(later, later))
     assert saved_card(opened(file), "whole") is None
-    assert card(opened(file), "whole").all.max == 2
+    assert card(opened(file), "whole").figures.max == 2
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_small_files_stores_and_views_of_them_leave_nothing(
 
 def test_a_folder_that_cannot_be_written_costs_no_card(file: Path, lamella_home: Path) -> None:
     (lamella_home / "cache").write_text("in the way")
-    assert card(opened(file), "whole").all.max == 9
+    assert card(opened(file), "whole").figures.max == 9
     assert saved_card(opened(file), "whole") is None
 
 

@@ -54,10 +54,10 @@ def assert_bars_filter_alike(column_card: ColumnCard, values: pa.Array, most: in
     """Each bar has as many values as the filter that it stands for finds."""
     bars = column_card.bars(most)
     assert len(bars) <= most
-    for place, count in enumerate(bars.all):
+    for place, count in enumerate(bars.counts):
         assert met_by(column_card.range_filter(bars, place, place), values) == count
     if len(bars) > 1:
-        assert met_by(column_card.range_filter(bars, 1, len(bars) - 1), values) == sum(bars.all[1:])
+        assert met_by(column_card.range_filter(bars, 1, len(bars) - 1), values) == sum(bars.counts[1:])
 
 
 whole = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3), st.integers(-1000, 1000))
@@ -68,9 +68,12 @@ whole = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3
 def test_card_of_whole_numbers(values: list[int | None], most: int) -> None:
     column, known = pa.array(values, pa.int64()), [v for v in values if v is not None]
     column_card = card(in_memory(column), "v")
-    assert (column_card.all.rows, column_card.all.nulls) == (len(values), len(values) - len(known))
-    assert (column_card.all.min, column_card.all.max) == (min(known, default=None), max(known, default=None))
-    assert sum(column_card.bars(most).all) == len(known)
+    assert (column_card.figures.rows, column_card.figures.nulls) == (len(values), len(values) - len(known))
+    assert (column_card.figures.min, column_card.figures.max) == (
+        min(known, default=None),
+        max(known, default=None),
+    )
+    assert sum(column_card.bars(most).counts) == len(known)
     if all(abs(v) < 2**40 for v in known):
         assert_bars_filter_alike(column_card, column, most)
 
@@ -86,16 +89,16 @@ def test_card_of_floats(values: list[float | None], most: int) -> None:
     column_card = card(in_memory(pa.array(values, pa.float64())), "v")
     known = [v for v in values if v is not None]
     ordered = [v for v in known if not math.isnan(v)]
-    assert (column_card.all.nulls, column_card.all.nans) == (
+    assert (column_card.figures.nulls, column_card.figures.nans) == (
         len(values) - len(known),
         len(known) - len(ordered),
     )
-    assert (column_card.all.min, column_card.all.max) == (
+    assert (column_card.figures.min, column_card.figures.max) == (
         min(ordered, default=None),
         max(ordered, default=None),
     )
     bars = column_card.bars(most)
-    assert sum(bars.all) == sum(map(math.isfinite, ordered))
+    assert sum(bars.counts) == sum(map(math.isfinite, ordered))
     assert list(bars.edges) == sorted(bars.edges)
     for place in range(len(bars)):
         column_card.range_filter(bars, place, place)
@@ -112,9 +115,9 @@ def test_bars_reach_from_the_first_to_the_last_percentile() -> None:
     """A few values far away do not squeeze the others into one bar."""
     column_card = card(in_memory(pa.array([*range(1000), 10**15, -(10**15)])), "v")
     bars = column_card.bars(20)
-    assert len(bars) > 10 and max(bars.all) < 150
-    assert (column_card.all.min, column_card.all.max) == (-(10**15), 10**15)
-    assert sum(bars.all) == 1002
+    assert len(bars) > 10 and max(bars.counts) < 150
+    assert (column_card.figures.min, column_card.figures.max) == (-(10**15), 10**15)
+    assert sum(bars.counts) == 1002
 
 
 def test_bars_are_at_most_half_as_many_as_values() -> None:
@@ -125,20 +128,24 @@ def test_bars_are_at_most_half_as_many_as_values() -> None:
 
 def test_the_last_bar_may_be_narrower() -> None:
     bars = card(in_memory(pa.array(100 * list(range(1, 32)))), "v").bars(28)
-    assert (bars.all[0], bars.all[-1], bars.last_width) == (200, 100, 0.5)
+    assert (bars.counts[0], bars.counts[-1], bars.last_width) == (200, 100, 0.5)
 
 
 def test_the_axis_reaches_as_far_as_the_rows_that_meet_the_filter() -> None:
     values = [*(n % 100 for n in range(20_000)), *range(200, 260)]
     column_card = card(in_memory(pa.array(values)), "v", col("v") >= 200)
-    assert column_card.met is not None and (
-        column_card.met.rows,
-        column_card.met.min,
-        column_card.met.max,
+    assert column_card.matching_figures is not None and (
+        column_card.matching_figures.rows,
+        column_card.matching_figures.min,
+        column_card.matching_figures.max,
     ) == (60, 200, 259)
     bars = column_card.bars(40)
-    assert bars.met is not None and sum(bars.met) == 60 and len([n for n in bars.met if n]) > 5
-    assert sum(bars.all) == len(values) and len(bars.all) == len(bars.met)
+    assert (
+        bars.matching_counts is not None
+        and sum(bars.matching_counts) == 60
+        and len([n for n in bars.matching_counts if n]) > 5
+    )
+    assert sum(bars.counts) == len(values) and len(bars.counts) == len(bars.matching_counts)
 
 
 @settings(max_examples=examples(full=20))
@@ -148,18 +155,27 @@ def test_card_of_texts(values: list[str | None]) -> None:
     column_card = card(in_memory(pa.array(values, pa.string())), "v")
     ranked = sorted(Counter(known).items(), key=lambda item: (-item[1], item[0].encode()))
     assert [(value.value, value.count) for value in column_card.top] == ranked[: cards.TOP_VALUES]
-    assert (column_card.all.nulls, column_card.all.distinct) == (len(values) - len(known), len(set(known)))
-    assert (column_card.all.min, column_card.all.max) == (min(known, default=None), max(known, default=None))
+    assert (column_card.figures.nulls, column_card.figures.distinct) == (
+        len(values) - len(known),
+        len(set(known)),
+    )
+    assert (column_card.figures.min, column_card.figures.max) == (
+        min(known, default=None),
+        max(known, default=None),
+    )
     assert column_card.bars(10) == cards.Bars((), (), None)
 
 
 def test_top_values_of_a_filter_have_counts_of_all_rows() -> None:
     texts = [*(50 * [f"v{n}" for n in range(20)]), "rare", "rare", "alone"]
     column_card = card(in_memory(pa.array(texts), n=pa.array(range(len(texts)))), "v", col("n") >= 998)
-    assert [(value.value, value.all, value.met) for value in column_card.top] == [
+    assert [(value.value, value.total, value.matching_count) for value in column_card.top] == [
         ("rare", 2, 2), ("alone", 1, 1), ("v18", 50, 1), ("v19", 50, 1),
     ]  # fmt: skip
-    assert column_card.met is not None and (column_card.met.distinct, column_card.all.distinct) == (4, 22)
+    assert column_card.matching_figures is not None and (
+        column_card.matching_figures.distinct,
+        column_card.figures.distinct,
+    ) == (4, 22)
 
 
 def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +193,7 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
     card(snapshot, "v")
     monkeypatch.setattr(cards._CardQuery, "_run", note)
     column_card = card(snapshot, "v", where)
-    assert [(value.value, value.all) for value in column_card.top] == [
+    assert [(value.value, value.total) for value in column_card.top] == [
         ("rare", 2),
         ("alone", 1),
         ("v18", 50),
@@ -191,12 +207,16 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
 
 def test_values_that_are_too_long_are_counted_and_not_shown() -> None:
     column_card = card(in_memory(pa.array(["x" * 5000, "x" * 5000, "y"])), "v")
-    assert ([value.value for value in column_card.top], column_card.all.distinct, column_card.all.rows) == (
+    assert (
+        [value.value for value in column_card.top],
+        column_card.figures.distinct,
+        column_card.figures.rows,
+    ) == (
         ["y"],
         2,
         3,
     )
-    assert column_card.all.max == "y" and len(column_card.all.min) == LONGEST_EXTREME
+    assert column_card.figures.max == "y" and len(column_card.figures.min) == LONGEST_EXTREME
 
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30)
@@ -249,8 +269,10 @@ def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.Monkey
         for sampled in {False, many}:
             column_card = card(snapshot, "v", where, sampled=sampled)
             bars = column_card.bars(24)
-            assert sum(bars.all) + sum(n for _, n in column_card.all.top) <= column_card.all.rows
-            assert column_card.shown.rows - column_card.shown.nulls >= sum(bars.met or ())
+            assert sum(bars.counts) + sum(n for _, n in column_card.figures.top) <= column_card.figures.rows
+            assert column_card.shown_figures.rows - column_card.shown_figures.nulls >= sum(
+                bars.matching_counts or ()
+            )
             if column_card.is_comparable:
                 conditions = [column_card.value_filter([value.value]) for value in column_card.top[:3]]
                 conditions += [
@@ -259,7 +281,7 @@ def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.Monkey
                 for condition in conditions:
                     bind(condition, snapshot.schema, "rows")
     whole = card(snapshot, "v")
-    assert (whole.all.rows, whole.all.nulls) == (len(values), values.null_count)
+    assert (whole.figures.rows, whole.figures.nulls) == (len(values), values.null_count)
     assert whole.type == values.type
 
 
@@ -267,10 +289,10 @@ def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_a_card_without_rows_and_of_nulls(kind: str) -> None:
     type_ = TYPES[kind].type
-    none = card(in_memory(pa.array([], type_)), "v").all
+    none = card(in_memory(pa.array([], type_)), "v").figures
     assert (none.rows, none.nulls, none.distinct, none.min, none.top) == (0, 0, 0, None, ())
     nulls = card(in_memory(pa.nulls(5, type_)), "v")
-    assert (nulls.all.rows, nulls.all.nulls, nulls.all.distinct, nulls.top) == (5, 5, 0, ())
+    assert (nulls.figures.rows, nulls.figures.nulls, nulls.figures.distinct, nulls.top) == (5, 5, 0, ())
     assert len(nulls.bars(24)) == 0
 
 
@@ -291,13 +313,18 @@ def test_card_of_pending_changes_and_deletions(tmp_path: Path) -> None:
         table.delete(ids=[6])
         table.insert([{"n": 1000, "at": {"x": "1"}}])
         column_card = card(table.snapshot(), "n", col("n") > 90)
-        assert (before.all.min, column_card.all.min, column_card.all.max, column_card.all.rows) == (
+        assert (
+            before.figures.min,
+            column_card.figures.min,
+            column_card.figures.max,
+            column_card.figures.rows,
+        ) == (
             0,
             -5,
             1000,
             100,
         )
-        assert column_card.met is not None and column_card.met.rows == 10
+        assert column_card.matching_figures is not None and column_card.matching_figures.rows == 10
         inside = card(table.snapshot(), "at.x")
         assert sum(value.count for value in inside.top) == 100 and inside.column == "at.x"
 
@@ -311,30 +338,34 @@ def test_a_sample_shows_what_all_rows_show(tmp_path: Path, small_samples: None) 
     )
     snapshot = open_dataset(tmp_path / "x.parquet").snapshot()
     sampled = card(snapshot, "n", col("t") == "t1", sampled=True)
-    assert sampled.sampled and sampled.all.rows == 40 and sampled.met is not None
-    assert 10 <= sampled.met.rows <= 16
+    assert sampled.is_sample and sampled.figures.rows == 40 and sampled.matching_figures is not None
+    assert 10 <= sampled.matching_figures.rows <= 16
     exact = card(snapshot, "n", col("t") == "t1")
-    assert not exact.sampled and (exact.all.rows, exact.all.min, exact.all.max) == (1000, 0, 999)
+    assert not exact.is_sample and (exact.figures.rows, exact.figures.min, exact.figures.max) == (
+        1000,
+        0,
+        999,
+    )
     assert [value.value for value in card(snapshot, "t").top] == ["t0", "t1", "t2"]
 
 
 def test_bars_are_found_anew_where_the_sample_was_not_like_the_rest(small_samples: None) -> None:
     values = [0.0] * 20 + [float(n) * 1e9 for n in range(1000)] + [1e-3 * n for n in range(20)]
     column_card = card(in_memory(pa.array(values)), "v")
-    assert len([n for n in column_card.bars(20).all if n]) > 10
+    assert len([n for n in column_card.bars(20).counts if n]) > 10
 
 
 def test_of_mostly_different_texts_the_frequent_ones_are_found(small_samples: None) -> None:
     texts = [f"u{n}" if n % 4 else "often" for n in range(2000)]
     column_card = card(in_memory(pa.array(texts)), "v")
-    assert column_card.all.approximate and [(value.value, value.count) for value in column_card.top] == [
+    assert column_card.figures.approximate and [(value.value, value.count) for value in column_card.top] == [
         ("often", 500)
     ]
-    assert column_card.all.distinct == pytest.approx(1501, rel=0.2)
+    assert column_card.figures.distinct == pytest.approx(1501, rel=0.2)
     some = card(in_memory(pa.array(texts), n=pa.array(range(2000))), "v", col("n") < 100)
-    assert some.met is not None and some.top[0] == cards.TopValue("often", 500, 25)
+    assert some.matching_figures is not None and some.top[0] == cards.TopValue("often", 500, 25)
     few = card(in_memory(pa.array(texts), n=pa.array(range(2000))), "v", col("n") < 3)
-    assert [(value.value, value.all, value.met) for value in few.top] == [
+    assert [(value.value, value.total, value.matching_count) for value in few.top] == [
         ("often", 500, 1),
         ("u1", 1, 1),
         ("u2", 1, 1),

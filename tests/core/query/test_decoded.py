@@ -78,7 +78,7 @@ def table_of(store: Store, count: int = 3, name: str = "t") -> Table:
 
 
 def held() -> int:
-    return caches.cache.held_bytes + caches.coded.held_bytes
+    return caches.cache.held_bytes + caches.text_cache.held_bytes
 
 
 def alike(ask: Callable[[], pa.Table]) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def duckdb_of(values: list[Any]) -> Any:
 
 def test_what_is_asked_for_once_is_not_kept(store: Store) -> None:
     table_of(store)
-    for name, kept_in in (("text", caches.coded), ("whole", caches.cache)):
+    for name, kept_in in (("text", caches.text_cache), ("whole", caches.cache)):
         store.sql(f"select {name}, count(*) from t group by 1")
         assert kept_in.held_bytes == 0
         store.sql(f"select {name}, sum(1) from t group by 1")

@@ -9,7 +9,7 @@ import pytest
 
 from lamella.core.errors import Cancelled, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.query.engine import Confined, cursor
+from lamella.core.query.engine import Confinement, cursor
 
 ENDLESS = "select a.range * b.range % 7 as x from range(10000000) a, range(10000000) b"
 
@@ -82,8 +82,8 @@ def test_what_the_engine_refuses_names_the_table_and_a_way_out() -> None:
         own.sql("select cast('x' as integer)").fetchall()
 
 
-@pytest.mark.parametrize("confined", [None, Confined()])
-def test_after_a_fault_of_the_engine_others_are_asked_a_new_one(confined: Confined | None) -> None:
+@pytest.mark.parametrize("confined", [None, Confinement()])
+def test_after_a_fault_of_the_engine_others_are_asked_a_new_one(confined: Confinement | None) -> None:
     with (
         pytest.raises(LamellaError, match=r"an internal error.*restarted"),
         cursor(confined=confined) as own,

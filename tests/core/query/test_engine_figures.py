@@ -102,9 +102,9 @@ def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name:
     table, engine = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, "rows")
     own, engine_card = card(table, name), engine.card(name, None, Job())
     for figure in ("rows", "nulls", "nans", "min", "max", "top"):
-        assert getattr(engine_card.all, figure) == getattr(own.all, figure), figure
-    assert engine_card.all.distinct == pytest.approx(own.all.distinct, rel=0.1), "both are estimates"
-    assert sum(engine_card.all.bins.values()) == sum(own.all.bins.values())
+        assert getattr(engine_card.figures, figure) == getattr(own.figures, figure), figure
+    assert engine_card.figures.distinct == pytest.approx(own.figures.distinct, rel=0.1), "both are estimates"
+    assert sum(engine_card.figures.bins.values()) == sum(own.figures.bins.values())
     ours, theirs = profile(table, name), engine.profile(name, None, Job())
     for figure in ("rows", "nulls", "nans", "distinct", "min", "max", "quantiles", "histogram", "lengths"):
         assert getattr(theirs, figure) == getattr(ours, figure), figure
@@ -120,16 +120,16 @@ def test_cards_have_figures_of_all_rows_and_of_those_that_meet_a_filter(
     where = (col("many") == "m7") | col("k").is_null()
     own = card(pair[0].snapshot(), name, where)
     engine = EngineRows(pair[1].query(), pair[1].schema, "rows").card(name, where, Job())
-    assert own.met is not None and engine.met is not None
+    assert own.matching_figures is not None and engine.matching_figures is not None
     assert engine.top == own.top
-    for ours, theirs in ((own.all, engine.all), (own.met, engine.met)):
+    for ours, theirs in ((own.figures, engine.figures), (own.matching_figures, engine.matching_figures)):
         for figure in ("rows", "nulls", "nans", "min", "max", "top"):
             assert getattr(theirs, figure) == getattr(ours, figure), figure
         assert theirs.distinct == pytest.approx(ours.distinct, rel=0.1), "both are estimates"
     bars = engine.bars(20)
-    assert sum(bars.all) == sum(own.all.bins.values())
-    assert sum(bars.met or ()) == sum(own.met.bins.values())
-    assert all(met <= total for met, total in zip(bars.met or (), bars.all, strict=True))
+    assert sum(bars.counts) == sum(own.figures.bins.values())
+    assert sum(bars.matching_counts or ()) == sum(own.matching_figures.bins.values())
+    assert all(met <= total for met, total in zip(bars.matching_counts or (), bars.counts, strict=True))
 
 
 def test_another_filter_counts_only_the_rows_that_meet_it(
@@ -143,8 +143,8 @@ def test_another_filter_counts_only_the_rows_that_meet_it(
     whole = engine.card("f", None, Job())
     before = len(statements)
     cards = [engine.card("f", where, Job()) for where in (col("id") < 100, col("id") < 200, col("id") < 100)]
-    assert [engine_card.met.rows for engine_card in cards] == [100, 200, 100] and all(
-        engine_card.all is whole.all for engine_card in cards
+    assert [engine_card.matching_figures.rows for engine_card in cards] == [100, 200, 100] and all(
+        engine_card.figures is whole.figures for engine_card in cards
     )
     assert len(statements) == before + 2
 
@@ -157,9 +157,9 @@ def test_values_that_a_filter_brings_to_the_top_are_counted_among_all_rows(
     where = col("id").between(5_390, 5_395)
     top = engine.card("many", where, Job()).top
     assert top == card(own, "many", where).top
-    assert [value.met for value in top] == [1] * 6 and all(value.all > 100 for value in top)
+    assert [value.matching_count for value in top] == [1] * 6 and all(value.count > 100 for value in top)
     assert not {value.value for value in top} <= {
-        value for value, _ in engine.card("many", None, Job()).all.top
+        value for value, _ in engine.card("many", None, Job()).figures.top
     }
 
 

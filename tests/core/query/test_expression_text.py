@@ -17,10 +17,10 @@ from lamella.core.filters.expr import And, Not, Or, Predicate, Reference
 from lamella.core.query.expression_text import LONGEST, expression_text, parse_expression
 from lamella.core.query.expressions import (
     Call,
+    ColumnReference,
     Condition,
     Constant,
     Expression,
-    Named,
     call,
     coalesce,
     expression_of,
@@ -150,7 +150,7 @@ def test_what_cannot_be_written_is_refused() -> None:
     for odd in (Call("nothing", (Constant(1),)), Call("upper", ()), Constant([1])):
         with pytest.raises(BadQuery):
             expression_text(odd)
-    deep: Expression = Named("a")
+    deep: Expression = ColumnReference("a")
     for _ in range(300):
         deep = -deep
     with pytest.raises(BadQuery, match="200 deep"):
@@ -219,7 +219,7 @@ def _calls(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
 
 
 EXPRESSIONS = st.recursive(
-    st.one_of(st.builds(Named, NAMES), st.builds(Constant, VALUES), st.builds(Condition, FILTERS)),
+    st.one_of(st.builds(ColumnReference, NAMES), st.builds(Constant, VALUES), st.builds(Condition, FILTERS)),
     _calls,
     max_leaves=12,
 )

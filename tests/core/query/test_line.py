@@ -53,7 +53,7 @@ def test_the_view_of_a_line_is_the_answer_of_its_steps(flights: Table, answers: 
     ):
         actual = answers.view(Line.of(steps), flights, Job())
         expected = Query({"flights": flights}, Pipeline("flights", steps)).read()
-        assert actual.checked.problems == {}
+        assert actual.runnable.problems == {}
         assert actual.view.page(0, 1000).drop_columns(
             ["_id"] if "_id" in actual.view.schema.names else []
         ) == (expected.drop_columns(["_id"] if "_id" in expected.column_names else []))
@@ -89,10 +89,10 @@ def test_steps_that_are_off_or_unfinished_are_passed_over(flights: Table, answer
 def test_a_step_that_cannot_run_says_why_and_the_others_do(flights: Table, answers: LineAnswers) -> None:
     gone = Where(col("distance") > 3)
     actual = answers.view(Line.of((gone, LATE, BY_CARRIER, BY_DELAY)), flights, Job())
-    assert set(actual.checked.problems) == {0, 3}
-    assert "no column 'distance'" in actual.checked.problems[0]
-    assert actual.view.num_rows == 3 and actual.checked.steps == (LATE, BY_CARRIER)
-    assert [schema.names for schema in actual.checked.schemas[2:4]] == [
+    assert set(actual.runnable.problems) == {0, 3}
+    assert "no column 'distance'" in actual.runnable.problems[0]
+    assert actual.view.num_rows == 3 and actual.runnable.steps == (LATE, BY_CARRIER)
+    assert [schema.names for schema in actual.runnable.schemas[2:4]] == [
         ["_id", "delay", "carrier"],
         ["carrier", "n", "mean"],
     ]
@@ -115,10 +115,10 @@ def test_rows_are_sorted_by_a_field_of_a_struct(tmp_path: Path, answers: LineAns
     with Store.open(tmp_path / "store") as store:
         pairs = store.create_table("pairs", {"pair": [{"x": 3}, {"x": 1}, {"x": 2}]})
         rows = answers.view(Line.of([Sort((SortKey("pair.x"),))]), pairs, Job())
-        assert rows.checked.problems == {}
+        assert rows.runnable.problems == {}
         assert rows.view.page(0, 3, ["pair"]).column(0).to_pylist() == [{"x": 1}, {"x": 2}, {"x": 3}]
         missing = answers.view(Line.of([Sort((SortKey("pair.y"),))]), pairs, Job())
-        assert "no column 'pair.y'" in missing.checked.problems[0]
+        assert "no column 'pair.y'" in missing.runnable.problems[0]
 
 
 def test_a_sort_is_added_changed_and_taken_away() -> None:

@@ -58,7 +58,7 @@ def pieces(line: Line, source: object) -> list[LineView]:
     """The pieces that a window shows: the first rows, and each later fetch."""
     answers, job = LineAnswers(), Job()
     views = [answers.view(line, source, job)]
-    while not views[-1].fetched.is_whole:
+    while not views[-1].fetched_rows.is_whole:
         answers.fetch_more(views[-1], job)
         views.append(answers.view(line, source, job))
     return views

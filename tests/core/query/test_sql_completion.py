@@ -29,7 +29,7 @@ def at(text: str, names: Names = NAMES) -> Proposals:
 
 
 def proposed(text: str, names: Names = NAMES) -> list[str]:
-    return [proposal.text for proposal in at(text, names).found]
+    return [proposal.text for proposal in at(text, names).items]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_propose_names_tables_whose_columns_are_not_known():
 
 
 def test_propose_columns_of_tables_that_are_not_named_yet():
-    assert ("dep_delay", "column", "flights") in [(p.text, p.kind, p.detail) for p in at("select dep|").found]
+    assert ("dep_delay", "column", "flights") in [(p.text, p.kind, p.detail) for p in at("select dep|").items]
 
 
 def test_propose_asks_for_the_columns_of_tables_when_none_is_named():
@@ -110,6 +110,6 @@ def test_propose_never_fails(text, place):
 
 def test_words_are_those_of_the_engine():
     words = engine_words()
-    assert "date_trunc" in words.functions and "select" in words.reserved
-    assert words.quoted("carrier") == "carrier" and words.quoted("order") == '"order"'
-    assert words.quoted('a "b"') == '"a ""b"""'
+    assert "date_trunc" in words.functions and "select" in words.reserved_words
+    assert words.quote("carrier") == "carrier" and words.quote("order") == '"order"'
+    assert words.quote('a "b"') == '"a ""b"""'

@@ -10,7 +10,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.sql import Sources, SqlRequest, run_sql
 from lamella.core.query.sql.changes import change_statement
-from lamella.core.query.sql.dialects import laid_out, translated
+from lamella.core.query.sql.dialects import format_sql, translate
 from lamella.core.query.sql.plan_tree import explain_sql
 from lamella.core.query.sql.problems import in_words, syntax_problem
 from lamella.core.scan.snapshot import snapshot_of_rows
@@ -141,14 +141,14 @@ def test_table_with_its_store_in_front():
 )
 def test_translated_from_another_dialect(text, dialect, expected):
     failure(text)
-    translation = translated(text, SOURCES, Job())
+    translation = translate(text, SOURCES, Job())
     assert translation is not None and translation.dialect == dialect and expected in translation.text
     run_sql(translation.text, SOURCES)
 
 
 def test_clauses_of_clickhouse_keep_their_meaning():
     text = "select * from flights prewhere delay > 1 where delay < 99 order by delay limit 1 by carrier"
-    translation = translated(text, SOURCES, Job())
+    translation = translate(text, SOURCES, Job())
     assert translation is not None and translation.dialect == "ClickHouse"
     many = pa.table({"carrier": ["AA", "AA", "UA", "UA"], "delay": [7.0, 5.0, 0.0, 70.0]})
     sources = Sources("here", ["flights"], lambda name, _when: SnapshotSource(snapshot_of_rows(many, name)))
@@ -178,13 +178,13 @@ def test_a_file_that_may_not_be_read_has_its_place():
 
 
 def test_translated_is_none_where_no_dialect_helps():
-    assert translated("select nonsense from flights", SOURCES, Job()) is None
-    assert translated("select date('now', '-1 day'), julianday(1), datetime('now')", SOURCES, Job()) is None
+    assert translate("select nonsense from flights", SOURCES, Job()) is None
+    assert translate("select date('now', '-1 day'), julianday(1), datetime('now')", SOURCES, Job()) is None
 
 
 def test_translated_is_none_where_the_values_are_at_fault():
     failure("select cast(carrier as integer) from flights")
-    assert translated("select cast(carrier as integer) from flights", SOURCES, Job()) is None
+    assert translate("select cast(carrier as integer) from flights", SOURCES, Job()) is None
 
 
 @pytest.mark.parametrize(
@@ -215,17 +215,17 @@ def test_a_name_that_begins_a_sentence_keeps_its_case():
 
 
 def test_laid_out_keeps_every_statement_and_comment():
-    layout = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
+    layout = format_sql("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
     assert layout.count(";") == 2 and "why" in layout and "end" in layout and "\nFROM t\n" in layout, layout
-    assert laid_out(layout) == layout
+    assert format_sql(layout) == layout
     with pytest.raises(LamellaError, match="line 2 cannot be formatted"):
-        laid_out("select 1;\nselect from where group")
+        format_sql("select 1;\nselect from where group")
 
 
 def test_explain_sql_measures_operators():
     text = "select carrier, count(*) from flights where delay > 10 group by 1"
     plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=True)
     assert plan.seconds is not None and plan.rows_read.rows >= 0
-    assert plan.root.rows == 1 and any("scan" in node.name for node in plan.root.every())
+    assert plan.root.rows == 1 and any("scan" in node.name for node in plan.root.walk())
     estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
-    assert estimate.seconds is None and all(node.rows is None for node in estimate.root.every())
+    assert estimate.seconds is None and all(node.rows is None for node in estimate.root.walk())

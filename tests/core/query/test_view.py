@@ -80,7 +80,7 @@ def test_a_page_of_scattered_rows_is_the_same_however_it_is_fetched(table: Table
     from lamella.core.scan.read import take_rows
 
     positions = view.positions(1_000, 300)
-    joined = fetching._joined(snapshot, positions, snapshot.columns, None)
+    joined = fetching._join_rows(snapshot, positions, snapshot.columns, None)
     assert joined.to_pylist() == take_rows(snapshot, positions, snapshot.columns).to_pylist()
 
 
@@ -153,7 +153,7 @@ def test_a_view_follows_its_rows_into_a_later_snapshot(tmp_path, query, inserted
         cells = pa.table({"_id": [12_000, 12_400], "n": [1, 1]})
         new = pa.table({"n": np.full(inserted, 1)})
         commit = own.edit([cells], new, gone)
-        after = before.followed(own.snapshot(), commit.inserted)
+        after = before.follow(own.snapshot(), commit.inserted)
         gone_ids = set(deleted)
         left = [i for i in ids if i not in gone_ids]
         new_ids = commit.inserted_ids.tolist()

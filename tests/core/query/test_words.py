@@ -84,7 +84,7 @@ def test_steps_follow_them(table: Table) -> None:
 
 def test_profiles_and_cards_follow_them(table: Table) -> None:
     column_card = card(table.snapshot(), "n", col("note").has_words("fox"), sampled=True)
-    assert column_card.met is not None and column_card.met.rows == len(FOX)
+    assert column_card.matching_figures is not None and column_card.matching_figures.rows == len(FOX)
 
 
 def test_changes_and_versions_are_seen(table: Table) -> None:

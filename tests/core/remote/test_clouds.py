@@ -35,7 +35,7 @@ from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import AccessDenied, MissingFile
 from lamella.core.remote.servers import servers
 from lamella.core.remote.trial import try_connection
-from lamella.core.transfer.uploads import uploaded
+from lamella.core.transfer.uploads import upload_draft
 from tests import cloud_servers, spark_servers
 from tests.cloud_servers import CloudServer
 from tests.remote_servers import proxy_to
@@ -88,7 +88,7 @@ def root(connection: Connection) -> str:
 
 
 def put(address: str, data: bytes) -> None:
-    with uploaded(RemotePath(address), Job()) as draft:
+    with upload_draft(RemotePath(address), Job()) as draft:
         draft.write_bytes(data)
 
 

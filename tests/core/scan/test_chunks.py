@@ -17,7 +17,7 @@ from lamella.core.scan import cache as caches
 
 GROUP = 20_000
 GROUP_BYTES = GROUP * 8
-CACHES = (caches.cache, caches.browsed, caches.few_rows, caches.coded, caches.row_numbers)
+CACHES = (caches.cache, caches.browsing_cache, caches.few_rows, caches.text_cache, caches.row_numbers)
 
 
 @pytest.fixture
@@ -60,5 +60,5 @@ def test_a_lower_limit_lets_go_at_once(dataset: Dataset) -> None:
 
 def test_pages_never_take_more_than_a_small_part(dataset: Dataset) -> None:
     caches.limit(8 << 30)
-    assert caches.browsed.max_bytes == caches.MOST_BROWSED_BYTES
+    assert caches.browsing_cache.max_bytes == caches.MOST_BROWSED_BYTES
     assert sum(cache.max_bytes for cache in CACHES) == 8 << 30

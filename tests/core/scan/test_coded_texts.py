@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lamella import open_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.scan import chunks
-from lamella.core.scan.parallel import each
+from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.parquet_file import OpenFile, footer_of
 from tests.slow_tests import examples
 
@@ -95,7 +95,7 @@ def test_a_file_stays_open_while_other_columns_are_asked_for(tmp_path: Path, alo
 def test_threads_that_read_look_up_for_themselves(tmp_path: Path) -> None:
     alike = ["draft", "review"] * (ROWS // 2)
     footer = footer_of(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
-    actual = each(lambda group, file: chunks.decode(footer, [group], [("a",)], file)[0], range(4))
+    actual = run_tasks(lambda group, file: chunks.decode(footer, [group], [("a",)], file)[0], range(4))
     assert [text for part in actual for text in part.to_pylist()] == alike
 
 

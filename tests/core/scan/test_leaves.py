@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella import open_dataset
-from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import FileSegment
 
 
@@ -20,7 +20,7 @@ def test_leaves_are_found_by_the_path_of_a_column_or_field(tmp_path: Path) -> No
     pq.write_table(pa.Table.from_pylist([{}], pa.schema(names)), tmp_path / "t.parquet")
     (segment,) = open_dataset(tmp_path / "t.parquet").snapshot().segments
     assert isinstance(segment, FileSegment)
-    file = unchanged(segment)
+    file = unchanged_footer(segment)
     schema = file.metadata.schema
     paths = [schema.column(place).path for place in range(len(schema))]
     for name in [*names, "a.b", "a.c", "a.c.d", "a.", "no", "ab.list", "ab.list.element", "a/"]:

@@ -18,16 +18,16 @@ import pytest
 
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.parallel import each, end_threads
+from lamella.core.scan.parallel import end_threads, run_tasks
 from lamella.core.scan.parquet_file import OpenFile, footer_of
 
 TASKS = list(range(200))
 
 
 def test_answers_come_in_the_order_of_the_tasks() -> None:
-    assert each(lambda task, file: task * 2, TASKS) == [task * 2 for task in TASKS]
-    assert each(lambda task, file: task * 2, TASKS, alone=True) == [task * 2 for task in TASKS]
-    assert each(lambda task, file: task, []) == []
+    assert run_tasks(lambda task, file: task * 2, TASKS) == [task * 2 for task in TASKS]
+    assert run_tasks(lambda task, file: task * 2, TASKS, alone=True) == [task * 2 for task in TASKS]
+    assert run_tasks(lambda task, file: task, []) == []
 
 
 def test_an_error_is_raised_to_the_caller_wherever_it_happens() -> None:
@@ -44,8 +44,8 @@ def test_an_error_is_raised_to_the_caller_wherever_it_happens() -> None:
 
     if pa.cpu_count() > 1:
         with pytest.raises(FileProblem, match="could not be read"):
-            each(work, TASKS)
-    assert each(lambda task, file: task, TASKS) == TASKS
+            run_tasks(work, TASKS)
+    assert run_tasks(lambda task, file: task, TASKS) == TASKS
 
 
 def test_nobody_begins_a_task_after_an_error() -> None:
@@ -56,7 +56,7 @@ def test_nobody_begins_a_task_after_an_error() -> None:
         raise ValueError(task)
 
     with pytest.raises(ValueError):
-        each(work, TASKS)
+        run_tasks(work, TASKS)
     assert len(tasks) <= pa.cpu_count()
 
 
@@ -67,7 +67,7 @@ def test_the_caller_can_cancel() -> None:
         job.cancel()
 
     with pytest.raises(Cancelled):
-        each(work, TASKS, lambda task: job.check())
+        run_tasks(work, TASKS, lambda task: job.check())
 
 
 def test_callers_on_several_threads_do_not_wait_for_each_other() -> None:
@@ -82,7 +82,7 @@ def test_callers_on_several_threads_do_not_wait_for_each_other() -> None:
                 first.over = True
                 met.wait(60)
 
-        return each(lambda task, file: task + number, TASKS, begun)
+        return run_tasks(lambda task, file: task + number, TASKS, begun)
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(call, range(4))) == [[t + number for t in TASKS] for number in range(4)]
@@ -97,7 +97,7 @@ def test_every_thread_reads_files_of_its_own(tmp_path: Path) -> None:
         rows = file.read(footer_of(paths[task % 4]), [task % 10], ["n"])
         return int(rows.column("n")[0].as_py())
 
-    assert each(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
+    assert run_tasks(work, TASKS) == [task % 10 * 100 + task % 4 for task in TASKS]
 
 
 def decoders() -> list[threading.Thread]:
@@ -111,12 +111,12 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_processors")
 def test_threads_stay_until_they_are_ended() -> None:
-    each(lambda task, file: task, TASKS)
+    run_tasks(lambda task, file: task, TASKS)
     assert decoders()
     end_threads()
     assert decoders() == []
     end_threads()
-    assert each(lambda task, file: task, TASKS) == TASKS
+    assert run_tasks(lambda task, file: task, TASKS) == TASKS
     assert decoders()
 
 
@@ -131,12 +131,12 @@ def test_threads_that_are_ended_do_first_what_they_were_called_for() -> None:
         return task
 
     with ThreadPoolExecutor(1) as pool:
-        answers = pool.submit(each, work, TASKS)
+        answers = pool.submit(run_tasks, work, TASKS)
         assert begun.wait(60)
         threading.Timer(0, ended.set).start()
         end_threads()
         assert answers.result(60) == TASKS
-        assert each(lambda task, file: task, TASKS) == TASKS
+        assert run_tasks(lambda task, file: task, TASKS) == TASKS
 
 
 def test_threads_end_with_the_program() -> None:
@@ -156,10 +156,10 @@ print([t.name for t in threading.enumerate()])
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own() -> None:
-    each(lambda task, file: task, TASKS)
+    run_tasks(lambda task, file: task, TASKS)
     child = os.fork()
     if child == 0:
-        os._exit(0 if each(lambda task, file: task, TASKS) == TASKS else 1)
+        os._exit(0 if run_tasks(lambda task, file: task, TASKS) == TASKS else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -171,6 +171,6 @@ def test_threads_that_wait_refer_to_nothing_of_their_last_work() -> None:
     work = Work()
     gone = threading.Event()
     weakref.finalize(work, gone.set)
-    assert each(work, range(64)) == list(range(64))
+    assert run_tasks(work, range(64)) == list(range(64))
     del work
     assert gone.wait(timeout=60)

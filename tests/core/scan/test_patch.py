@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella.core.scan.overlay import FEW_GAPS, Gaps, patched
+from lamella.core.scan.overlay import FEW_GAPS, Gaps, patch_chunk
 
 VALUES = {
     "bool": (pa.bool_(), [True, False, None]),
@@ -58,7 +58,7 @@ def test_the_new_values_stand_in_their_places_and_shared_memory_is_left_alone(
     before = base.to_pylist()
     places = np.unique(np.random.default_rng(2).integers(0, len(base), 25))
     values = column(name, len(places) + 5, 3, nulls[1]).slice(5)
-    answer = patched(base, places, values)
+    answer = patch_chunk(base, places, values)
     answer.validate(full=True)
     assert answer.to_pylist() == expected(base, places, values)
     assert base.to_pylist() == before
@@ -72,7 +72,7 @@ def test_memory_that_was_just_decoded_is_written_to(name: str) -> None:
     places = np.arange(0, 1_000, 7)
     values = column(name, len(places), 5)
     expected_values = expected(decoded, places, values)
-    answer = patched(decoded, places, values.cast(decoded.type), in_place=True)
+    answer = patch_chunk(decoded, places, values.cast(decoded.type), in_place=True)
     answer.validate(full=True)
     assert answer.to_pylist() == expected_values
 

@@ -23,7 +23,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.bridge import connect
 from lamella.core.errors import DamagedStore, LamellaError
-from lamella.core.store.catalog.schema import LARGEST_NUMBER, NUMBERED, TABLES
+from lamella.core.store.catalog.schema import LARGEST_NUMBER, NUMBERED_TABLES, TABLES
 from lamella.core.store.table import Table
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))
@@ -423,7 +423,8 @@ def test_numbers_that_are_used_up_are_named_and_not_the_disk(
             catalog.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (2**63 - 1, kind))
         else:
             catalog.execute(
-                f"UPDATE {kind} SET {NUMBERED[kind]} = ? WHERE rowid = (SELECT max(rowid) FROM {kind})",
+                f"UPDATE {kind} SET {NUMBERED_TABLES[kind]} = ? "
+                f"WHERE rowid = (SELECT max(rowid) FROM {kind})",
                 (2**63 - 1,),
             )
     with Store.open(tmp_path / "s") as store:

@@ -103,9 +103,9 @@ def test_several_files_come_whole_or_not_at_all(store: Store, tmp_path: Path) ->
     bad = open_dataset(tmp_path / "bad.csv", ragged="pad", **options)
     store.create_table("there", {"a": [1]})
     with pytest.raises(LamellaError):
-        importing.import_all([(good, "good"), (bad, "there")], store)
+        importing.import_datasets([(good, "good"), (bad, "there")], store)
     assert store.tables == ["there"]
-    tables, _ = importing.import_all([(good, "good"), (bad, "bad")], store)
+    tables, _ = importing.import_datasets([(good, "good"), (bad, "bad")], store)
     assert [table.name for table in tables] == ["good", "bad"]
     assert store.tables == ["bad", "good", "good_bad_lines", "there"]
 

@@ -79,7 +79,7 @@ def test_replace_can_be_undone(store: Store, open_text) -> None:
 def test_upsert_by_a_key(store: Store, open_text) -> None:
     new = open_text("id,n\n2,22\n3,33\n9,99\n")
     plan = plan_import(new, store["stock"], "upsert", ["id"])
-    assert (plan.matched, plan.new_rows, plan.twice) == (2, 1, 0)
+    assert (plan.num_matched, plan.new_rows, plan.twice) == (2, 1, 0)
     assert str(plan) == "Changes 2 rows and adds 1; the others stay as they are."
     commit = import_into(new, store["stock"], "upsert", ["id"])
     assert (commit.updated, commit.inserted) == (2, 1)
@@ -100,7 +100,7 @@ def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
 ) -> None:
     table, new = store.create_table("t", {"id": ids, "n": [1, 2, 3]}), open_text(text)
     plan = plan_import(new, table, "upsert", ["id"])
-    assert (plan.matched, plan.new_rows) == (changes, adds)
+    assert (plan.num_matched, plan.new_rows) == (changes, adds)
     commit = import_into(new, table, "upsert", ["id"])
     assert (commit.updated, commit.inserted) == (changes, adds)
 

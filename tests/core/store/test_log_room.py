@@ -164,7 +164,7 @@ def test_a_log_that_cannot_be_looked_at_stops_no_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with begun(tmp_path / "s") as store:
-        monkeypatch.setattr(LogRoom, "_lengthened", _refused)
+        monkeypatch.setattr(LogRoom, "_lengthen", _refused)
         for value in range(3):
             change(store, value)
         assert store["t"].get(1) == {"_id": 1, "n": 2}

@@ -17,7 +17,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import FileProblem, ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.read import read_all
+from lamella.core.scan.read import read_all_rows
 from lamella.core.store import folder as medium
 from lamella.core.store.catalog import connection
 from lamella.core.store.paths import CATALOG
@@ -249,4 +249,4 @@ def test_rows_on_a_medium_that_vanishes_say_to_put_it_back(tmp_path: Path) -> No
         snapshot = store.create_table("sales", {"n": [1] * 2_000}).snapshot()
         (tmp_path / "disk").rename(tmp_path / "drawer")
         with pytest.raises(FileProblem, match=r"the disk was removed.*Put it back where it was"):
-            read_all(snapshot, snapshot.columns, Job())
+            read_all_rows(snapshot, snapshot.columns, Job())

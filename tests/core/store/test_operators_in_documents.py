@@ -19,7 +19,7 @@ from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column
 from lamella.core.store import Table
-from lamella.core.store.operators import applied, assignments
+from lamella.core.store.operators import apply_assignments, assignments
 from lamella.core.store.operators.rows import RowContext
 
 MIXED = [{"d": {"x": 1, "y": "s"}}, {"d": {"x": "t", "y": "u"}}, {"d": None}]
@@ -92,7 +92,7 @@ def test_a_key_is_set_in_documents_of_any_shape(
     column = to_table([{"d": document} for document in mixed]).column("d").combine_chunks()
     assigned = assignments({"$set": {f"d.{key}": value}}, [Column("d", column.type, 1)], "t")
     context = RowContext("t", np.arange(len(column)), {"d": column}, Job())
-    new = applied(assigned, {"d": column}, len(column), context)["d"].to_pylist()
+    new = apply_assignments(assigned, {"d": column}, len(column), context)["d"].to_pylist()
     given_value = {} if value is None else {key: value}
     expected = [{k: v for k, v in document.items() if k != key} | given_value for document in mixed]
     assert [without_nulls(whole(document)) for document in new] == expected

@@ -77,7 +77,7 @@ def test_scattered_deletions_leave_the_data_files(table: Table) -> None:
 
 def test_where_most_rows_go_the_data_file_is_replaced(table: Table) -> None:
     table.delete(where=col("c0") >= 10)
-    assert len(table.snapshot().deleted) == 0 and column(table, "c1") == list(range(10))
+    assert len(table.snapshot().deleted_positions) == 0 and column(table, "c1") == list(range(10))
 
 
 def test_deleting_every_row_keeps_columns_and_never_gives_an_id_again(table: Table) -> None:
@@ -99,7 +99,7 @@ def test_what_came_last_holds_wherever_it_was_written(table: Table) -> None:
         table.update([{"_id": i, **wide} for i in ids])
         expected = [-step if i in ids else value for i, value in enumerate(expected)]
         assert column(table, "c3") == expected
-    for tidy in (tidying.Tidier.merge, tidying.Tidier.flush, tidying.Tidier.rewrite_changed):
+    for tidy in (tidying.Tidier.merge, tidying.Tidier.flush, tidying.Tidier.rewrite_changed_segments):
         tidy(table._writer.upkeep._tidier, table._reader.current(), Job())
         assert column(table, "c3") == expected
     for before in reversed(past):

@@ -1,6 +1,7 @@
 """Full-text indexes are built, updated, checked for damage and rebuilt, whatever happens to the table."""
 
 # ruff: noqa: F811 -- pytest hands fixtures over by their names
+
 from __future__ import annotations
 
 import os

@@ -1,6 +1,7 @@
 """Searches by words: which rows are found, and in which order, throughout the changes of a store."""
 
 # ruff: noqa: F811 -- pytest hands fixtures over by their names
+
 from __future__ import annotations
 
 from math import log

@@ -121,7 +121,7 @@ def test_columns_that_a_format_has_no_place_for_are_refused_by_name(known: Forma
     union = pa.sparse_union([pa.field("a", pa.int64()), pa.field("b", pa.string())])
     schema = pa.schema([("odd", pa.struct([("inside", union)]))])
     if known.id == "arrow":
-        assert known.refused == ()
+        assert known.refused_kinds == ()
         return
     with pytest.raises(TypeConflict, match=f"column 'odd' of type .* cannot be exported to {known.label}"):
         target(tmp_path, known).write(Rows(schema, iter([]), 0, "t"), Job())
@@ -133,7 +133,7 @@ def test_the_table_of_formats_is_whole(known: Format) -> None:
     assert known.suffixes
     assert known.label
     assert all(suffix.startswith(".") and suffix == suffix.casefold() for suffix in known.suffixes)
-    assert set(known.losses) | set(known.refused) <= set(KINDS) | set(FINER_KINDS)
+    assert set(known.losses) | set(known.refused_kinds) <= set(KINDS) | set(FINER_KINDS)
     assert known.values({}) == {option.name: option.read(option.default) for option in known.options}
     for option in known.options:
         assert option.help

@@ -97,7 +97,7 @@ def test_values_are_one_line() -> None:
 
 def of_texts(met: Figures | None) -> ColumnCard:
     top = (TopValue("AA", 3, None if met is None else 1),)
-    return ColumnCard("<b>", pa.string(), Figures(10, 0, 0, 16), met, top, None, sampled=True)
+    return ColumnCard("<b>", pa.string(), Figures(10, 0, 0, 16), met, top, None, is_sample=True)
 
 
 def test_captions_count_values() -> None:

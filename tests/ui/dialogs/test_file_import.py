@@ -63,7 +63,7 @@ def choose(qtbot, box: QComboBox, text: str) -> None:
 
 
 def settled(qtbot, dialog: FileImportDialog) -> FileImportDialog:
-    qtbot.waitUntil(lambda: not dialog.form.busy and dialog.form.preview.counted)
+    qtbot.waitUntil(lambda: not dialog.form.busy and dialog.form.preview.is_counted)
     return dialog
 
 

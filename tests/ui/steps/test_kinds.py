@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lamella import col
 from lamella.core.filters import Filter, Predicate
 from lamella.core.query import agg
-from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
+from lamella.core.query.expressions import Call, ColumnReference, Condition, Constant, Expression
 from lamella.core.query.steps import Aggregate, Buckets, Compute, Group, Pivot, Step, Where
 from lamella.ui.steps.editors import UNWRITTEN, ComputeEditor, StepContext, expression_words
 from lamella.ui.steps.kinds import step_words
@@ -26,7 +26,7 @@ NAMES = st.sampled_from(["x", "", "odd\u202ename", "x" * 100])
 @given(NAMES, EXPRESSIONS)
 def test_every_computed_value_has_words(name: str, value: Expression) -> None:
     steps: list[Step] = [
-        Compute(((name, value), ("a", Named("a")))),
+        Compute(((name, value), ("a", ColumnReference("a")))),
         Group((name,), ((name, Aggregate("max", value)),)),
         Pivot((), name, ((name, Aggregate("sum", value)),)),
     ]
@@ -74,4 +74,4 @@ def test_a_value_without_a_text_is_typed_anew(qtbot, tasks) -> None:
     assert (row.name.text(), row.expression.text()) == ("x", "")
     assert editor.step() is None
     row.expression.setText('"" / 2')
-    assert editor.step() == Compute((("x", Named("") / 2),))
+    assert editor.step() == Compute((("x", ColumnReference("") / 2),))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import col
 from lamella.core.jobs import Job
-from lamella.core.scan.parallel import each
+from lamella.core.scan.parallel import run_tasks
 from lamella.core.store.store import StoreMaintenance
 from lamella.ui.editing.change_dialog import ChangeDialog
 
@@ -274,7 +274,7 @@ def test_closing_ends_the_threads_that_decode(window, qtbot, monkeypatch) -> Non
         return [thread.name for thread in threading.enumerate() if thread.name == "decode"]
 
     monkeypatch.setattr(pa, "cpu_count", lambda: 2)
-    window.tasks.read(lambda job: each(lambda task, file: task, range(200)))
+    window.tasks.read(lambda job: run_tasks(lambda task, file: task, range(200)))
     qtbot.waitUntil(lambda: not window.tasks.running)
     assert decoders()
     assert window.close()

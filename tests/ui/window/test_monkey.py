@@ -39,7 +39,7 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, agg, col, resources
 from lamella.core.errors import Cancelled, LamellaError
 from lamella.core.filters import Predicate
-from lamella.core.query.expressions import Named
+from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.line import LineStep
 from lamella.core.query.steps import Buckets, Compute, Group, Limit, Pivot, Sample, Select, Step, Unpivot
 from lamella.ui import main_window
@@ -247,7 +247,7 @@ class Monkey:
             Group((first,), count),
             Group(tuple(dict.fromkeys([first, second])), (("rows", agg.count()),), None, True, True),
             Group((first,), (("largest", agg.max(second)), ("n", agg.count_distinct(first)))),
-            Compute(((self.random.choice(["new", first]), Named(second)),)),
+            Compute(((self.random.choice(["new", first]), ColumnReference(second)),)),
             Compute((("shorter", col(first) / 2),)),
             Limit(self.random.choice([0, 1, 50]), self.random.choice([0, 3])),
             Select(tuple(dict.fromkeys([second, first]))),

@@ -158,7 +158,7 @@ def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
     tab.add_step(Compute((("text", (col("n") / 2).cast("string")),)))
     server_tab = settled()
     assert server_tab.view.num_rows == ROWS // 10
-    assert "cannot run on Spark Connect" in server_tab.content.lines.checked.problems[1]
+    assert "cannot run on Spark Connect" in server_tab.content.lines.runnable.problems[1]
 
 
 @pytest.fixture
@@ -250,8 +250,8 @@ def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     tab.grid.cards.set_shown(True)
     cards = tab.grid.cards.loader
     qtbot.waitUntil(lambda: cards.settled and cards.face("id") is not None)
-    assert (cards.face("id").card.all.rows, cards.face("id").card.all.max) == (ROWS, ROWS - 1)
-    assert sum(count for _, count in cards.face("k").card.all.top) == ROWS
+    assert (cards.face("id").card.figures.rows, cards.face("id").card.figures.max) == (ROWS, ROWS - 1)
+    assert sum(count for _, count in cards.face("k").card.figures.top) == ROWS
     tab.profiling.show()
     profiles = tab.profiling.view
     qtbot.waitUntil(lambda: profiles.loader.num_known == 3)
@@ -283,17 +283,24 @@ def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
 
     def rows_of_cards() -> set[int]:
         faces = [cards.face(name) for name in ("id", "k")]
-        return {0 if face is None else face.card.shown.rows for face in faces}
+        return {0 if face is None else face.card.shown_figures.rows for face in faces}
 
     for below, met in ((10, 500), (50, 2_500)):
         tab.set_filter(col("n") < below)
         settled()
         qtbot.waitUntil(lambda met=met: rows_of_cards() == {met})
         numbers, texts = cards.face("id").card, cards.face("k").card
-        assert (numbers.all.rows, numbers.met.rows, numbers.met.max) == (ROWS, met, 4_900 + below - 1)
-        assert sum(value.all for value in texts.top) == ROWS and sum(value.met for value in texts.top) == met
+        assert (numbers.figures.rows, numbers.matching_figures.rows, numbers.matching_figures.max) == (
+            ROWS,
+            met,
+            4_900 + below - 1,
+        )
+        assert (
+            sum(value.count for value in texts.top) == ROWS
+            and sum(value.matching_count for value in texts.top) == met
+        )
         bars = tab.grid.cards.bars_of(0)
-        assert sum(bars.all) == ROWS and sum(bars.met) == met
+        assert sum(bars.counts) == ROWS and sum(bars.matching_counts) == met
         assert tab.grid.column_header.filtered_columns == {"n"}
     tab.profiling.show()
     qtbot.waitUntil(lambda: tab.profiling.view.loader.num_known == 3)
