@@ -92,6 +92,7 @@ def test_a_form_stays_inside_the_window_of_its_button(qtbot: QtBot) -> None:
 def test_a_choice_of_two_short_words_is_never_cut(qtbot) -> None:
     button = ChoiceButton("Look in", QWidget())
     qtbot.addWidget(button)
+    button.show()
     button.say("All columns")
     button.resize(button.minimumSizeHint())
     assert button.text() == f"All columns{OPENS}"
@@ -101,6 +102,7 @@ def test_a_choice_takes_the_room_that_is_empty_beside_it(qtbot) -> None:
     theme.current()  # has the style sheet
     button = ChoiceButton("Workload", QWidget())
     qtbot.addWidget(button)
+    button.show()
     button.say("Small benchmark")
     text = button.fontMetrics().horizontalAdvance(f"Small benchmark{OPENS}")
     frame = 2 * (1 + theme.S)  # border and padding of the style sheet
