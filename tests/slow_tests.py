@@ -31,8 +31,8 @@ def examples(full: int) -> int:
 
 
 def rounds(full: int) -> int:
-    """The number of rounds of a test: `full` where slow tests run, two fifths of them in the suite."""
-    return full if Tier.slow else max(1, full * 2 // 5)
+    """The number of rounds of a test: `full` where slow tests run, a quarter of them in the suite."""
+    return full if Tier.slow else max(1, full // 4)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
