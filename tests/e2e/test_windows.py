@@ -85,6 +85,7 @@ def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
     qtbot.waitUntil(lambda: values(first_tab) == [1, 2, 3] and values(second_tab) == [1, 2, 3])
 
 
+@pytest.mark.slow
 def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
     first, second = pair
     first.close()

@@ -145,6 +145,7 @@ def loaded_before() -> set[str]:
     return set(sys.modules)
 
 
+@pytest.mark.slow
 def test_versions_are_shown_without_importing_a_system_here(
     loaded_before: set[str], panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
@@ -195,6 +196,7 @@ def test_another_address_of_mongodb_is_kept_and_requested(panel: BenchmarkPanel,
     panel.controls.systems.asking.stop()
 
 
+@pytest.mark.slow
 def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
@@ -212,6 +214,7 @@ def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
     assert walked[:-1] == [f"{rows:,}" for rows in sorted(choice.boxes)]
 
 
+@pytest.mark.slow
 def test_the_line_says_what_is_chosen(panel: BenchmarkPanel, choose: Choose) -> None:
     controls = panel.controls
     choose({1, 10, 1000}, {"lamella", "sqlite"}, repeats=3)
@@ -246,6 +249,7 @@ def test_presets_choose_workload_sizes_and_systems(panel: BenchmarkPanel, qtbot:
         controls.presets[TABLE].click()
 
 
+@pytest.mark.slow
 def test_the_command_of_what_is_chosen_is_copied(panel: BenchmarkPanel, choose: Choose) -> None:
     choose({1, 10}, {"lamella", "sqlite"}, repeats=2)
     panel.controls.copy.click()

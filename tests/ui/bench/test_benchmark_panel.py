@@ -31,6 +31,7 @@ def drawn(panel: BenchmarkPanel, operation: str) -> Panel:
     return next(panel_ for panel_ in panel.view.overview.multiples.panels if panel_.id == operation)
 
 
+@pytest.mark.slow
 def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
     bar = panel.bar
     bar.set_more("Small benchmark")
@@ -43,6 +44,7 @@ def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
     assert bar.minimumSizeHint().width() <= least, "it asks for no more than it had"
 
 
+@pytest.mark.slow
 def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said(
     panel: BenchmarkPanel,
 ) -> None:
@@ -53,6 +55,7 @@ def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said
     assert panel.bar.more.isHidden()
 
 
+@pytest.mark.slow
 def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     panel: BenchmarkPanel,
     choose: Choose,
@@ -82,6 +85,7 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     qtbot.waitUntil(lambda: panel.status.endswith("Saved as run 1."))
 
 
+@pytest.mark.slow
 def test_another_python_is_named_with_every_system_that_it_ran(
     panel: BenchmarkPanel, choose: Choose, wait_for_end: Callable[[], None], qtbot: QtBot
 ) -> None:
@@ -225,6 +229,7 @@ def test_a_benchmark_that_cannot_be_kept_says_so(
     qtbot.waitUntil(lambda: panel.news.label.text().startswith("The run was not saved."))
 
 
+@pytest.mark.slow
 def test_each_workload_keeps_its_own_results(panel: BenchmarkPanel, tell: Choose, measured: Choose) -> None:
     tell(measured("sqlite"))
     panel.controls.workload_choice.choose("update")

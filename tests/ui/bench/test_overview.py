@@ -53,7 +53,7 @@ def text_scale() -> Iterator[Callable[[float], None]]:
     theme.current().set_text_scale(1.0)
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_plots_take_most_of_the_tab_at_every_size(
@@ -107,6 +107,7 @@ def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multip
     assert all(not box.intersects(neighbour) for box in boxes for neighbour in boxes if box is not neighbour)
 
 
+@pytest.mark.slow
 def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
     place = spot(multiples, "read", "sqlite", 10)
     nearest = multiples.nearest(place)
@@ -117,6 +118,7 @@ def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
     assert "Source: measured here" in text
 
 
+@pytest.mark.slow
 def test_nothing_that_was_drawn_moves_while_samples_come(
     panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
 ) -> None:
@@ -151,6 +153,7 @@ def test_plots_are_reached_by_the_keyboard(panel: BenchmarkPanel, multiples: Mul
     assert panel.view.display.operation.currentData() == WORKLOADS["small"].operations[1].id
 
 
+@pytest.mark.slow
 def test_what_the_legend_has_off_leaves_every_plot(
     panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
 ) -> None:
@@ -175,6 +178,7 @@ def test_the_matrix_follows_the_largest_size_until_another_is_chosen(
     assert overview.sizes_slider.rows == 1, "somebody chose it"
 
 
+@pytest.mark.slow
 def test_a_failure_is_red_in_the_matrix(panel: BenchmarkPanel, tell: Make, measured: Make) -> None:
     tell(*small_run(measured), Failure("small", "parquetdb", "read", 100, 0, "1 instead of 2", kind=WRONG))
     table = panel.view.overview.matrix.model()
@@ -183,6 +187,7 @@ def test_a_failure_is_red_in_the_matrix(panel: BenchmarkPanel, tell: Make, measu
     assert wrong.data(Qt.ItemDataRole.ForegroundRole) == theme.current().color("danger")
 
 
+@pytest.mark.slow
 def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiples, tell: Make) -> None:
     tell(Doing("sqlite", 10, 0, "read"))
     panel.benchmarks.set_under_way(10)
@@ -264,6 +269,7 @@ def test_even_axes_grow_in_steps(
     assert spot(multiples, "read", "lamella", 10).y() > before.y()
 
 
+@pytest.mark.slow
 def test_a_line_is_made_anew_only_after_samples_of_its_own(
     multiples: Multiples, tell: Make, measured: Make
 ) -> None:
@@ -292,6 +298,7 @@ def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, mu
     assert len(color_names) == 2
 
 
+@pytest.mark.slow
 def test_before_a_benchmark_each_published_line_is_in_the_legend(
     panel: BenchmarkPanel, choose: Make, qtbot: QtBot
 ) -> None:

@@ -65,6 +65,7 @@ def test_every_workload_shows_what_was_published_of_each_operation(panel: Benchm
             assert len(drawn) == len(lines)
 
 
+@pytest.mark.slow
 def test_the_statistic_the_samples_and_the_view_choose_what_is_drawn(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
@@ -95,6 +96,7 @@ def test_hovering_says_value_count_spread_and_source(
     assert canvas.nearest(QPointF(place.x(), place.y() - 400)) is None
 
 
+@pytest.mark.slow
 def test_what_the_clock_could_not_tell_lies_in_a_band_below_every_value(
     panel: BenchmarkPanel, pick: Make
 ) -> None:
@@ -138,6 +140,7 @@ def test_lines_can_be_drawn_evenly_with_the_same_ones_by_powers_of_ten_inset(
     assert not plot.even.inset.isVisible()
 
 
+@pytest.mark.slow
 def test_a_click_in_the_legend_hides_a_line_and_two_leave_it_alone(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:

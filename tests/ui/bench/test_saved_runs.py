@@ -79,12 +79,14 @@ def browser(qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns) -> ResultsBrowser
     return results
 
 
+@pytest.mark.slow
 def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns) -> None:
     browser = opened(qtbot, tasks, saved_runs)
     qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert browser.hint.isVisible() and not browser.delete.isEnabled()
 
 
+@pytest.mark.slow
 def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBrowser) -> None:
     (chosen,) = browser.table.selection
     assert chosen.started == BEGAN + timedelta(hours=2)
@@ -97,6 +99,7 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     )
 
 
+@pytest.mark.slow
 def test_saved_runs_use_the_room_of_the_window_at_large_text(
     qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns, request: pytest.FixtureRequest
 ) -> None:
@@ -108,7 +111,7 @@ def test_saved_runs_use_the_room_of_the_window_at_large_text(
     assert 1300 < ResultsBrowser(saved_runs, tasks, window).width() < 1600
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 def test_saved_runs_fit_into_a_thousand_pixels(
     qtbot: QtBot, browser: ResultsBrowser, scale: float, request: pytest.FixtureRequest
@@ -120,6 +123,7 @@ def test_saved_runs_fit_into_a_thousand_pixels(
         assert browser.width() <= 1000 and browser.height() <= 700
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_run_are_made_off_the_gui_thread(
     qtbot: QtBot, tasks: Tasks, saved_runs: SavedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +288,7 @@ def test_a_results_file_that_is_open_is_closed_and_stays_on_the_disk(
     assert path.exists() and len(saved_runs.runs()) == 3
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
     qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path
 ) -> None:
@@ -311,6 +316,7 @@ def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
     browser.grab()
 
 
+@pytest.mark.slow
 def test_a_note_that_is_too_long_is_refused_in_words(
     qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns
 ) -> None:
@@ -335,6 +341,7 @@ def test_what_was_deleted_comes_back_whole(
     assert [replace(saved_runs.run(saved_run.id), id=0) for saved_run in saved_runs.runs()] == before
 
 
+@pytest.mark.slow
 def test_a_run_is_measured_again_as_it_was_requested(qtbot: QtBot, browser: ResultsBrowser) -> None:
     qtbot.waitUntil(browser.again.isEnabled, timeout=WAIT)
     with qtbot.waitSignal(browser.benchmark_requested, timeout=WAIT) as signal:

@@ -62,6 +62,7 @@ def test_the_window_alone_takes_part_where_no_systems_are_named() -> None:
     assert "--systems lamella " in f"{choice.commands[0]} "
 
 
+@pytest.mark.slow
 def test_the_program_has_its_window_measured(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENTRIES, "lamella", replace(ENTRIES["lamella"], classes={"window": ""}))
     application()

@@ -102,6 +102,7 @@ def test_a_click_does_what_was_clicked(qtbot: QtBot, open_palette) -> None:
     assert names_run == ["b"] and not palette.isVisible()
 
 
+@pytest.mark.slow
 def test_icons_of_commands_follow_the_theme(qtbot: QtBot, open_palette, action) -> None:
     look = theme.current()
     look.set_mode("light")
@@ -114,6 +115,7 @@ def test_icons_of_commands_follow_the_theme(qtbot: QtBot, open_palette, action) 
     assert max(contrast(color, look.color("accent_soft").name()) for color in drawn) > 4.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_names_and_shortcuts_can_be_read_in_each_theme(qtbot: QtBot, open_palette, action, mode) -> None:
     palette = open_palette(command_offers([action]))

@@ -47,6 +47,7 @@ def test_the_headline_of_another_error_is_what_happened() -> None:
     assert BadData("flights: no such row", "it was deleted").headline == "flights: no such row"
 
 
+@pytest.mark.slow
 def test_it_follows_the_theme(dialog) -> None:
     look = theme.current()
     dark = look.icon("warning", "danger").pixmap(look.icon_size(32)).toImage()

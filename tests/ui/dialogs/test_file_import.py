@@ -79,6 +79,7 @@ def imported(qtbot, dialog: FileImportDialog) -> Any:
     return signal.args[0][0]
 
 
+@pytest.mark.slow
 def test_what_was_found_is_shown_before_anything_is_imported(qtbot, show, stores: list[Store]) -> None:
     dialog = settled(qtbot, show(SALES.encode("cp1252")))
     boxes = {name: box.currentText() for name, box in dialog.form.boxes.items()}
@@ -206,6 +207,7 @@ def test_problems_far_in_the_file_are_counted(qtbot, show) -> None:
     assert dialog.form.problem.text() == "1 line that cannot be read is left out, line 110,002 first."
 
 
+@pytest.mark.slow
 def test_two_columns_cannot_have_one_name(qtbot, show) -> None:
     dialog = settled(qtbot, show(SALES))
     qtbot.waitUntil(dialog.import_button.isEnabled)
@@ -329,6 +331,7 @@ def test_types_of_sheets_databases_and_folders_are_corrected(
     assert signal.args[0].options == {"types": (("d", "date"), ("n", "int64"))}
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_as_it_was_read_before_a_choice(qtbot, show) -> None:
     dialog = settled(qtbot, show("a;b\n1.234;x\n"))
     assert dialog.import_button.isEnabled()
@@ -349,6 +352,7 @@ def test_nothing_is_imported_by_choices_that_cannot_be_read(qtbot, show, tmp_pat
     assert "is not there" in dialog.message.label.text()
 
 
+@pytest.mark.slow
 def test_a_range_of_a_sheet_is_imported(qtbot, show, tmp_path: Path) -> None:
     rows = [["Report", None], [None, None], ["id", "n"], [1, 2], [3, 4], ["total", 6]]
     content = workbook(tmp_path / "a.xlsx", {"s": rows}).read_bytes()

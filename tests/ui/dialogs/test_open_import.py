@@ -155,6 +155,7 @@ CLOSE: dict[str, Callable[[ImportDialog], object]] = {
 }
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("close", CLOSE.values(), ids=CLOSE)
 def test_closing_stops_the_import_and_leaves_nothing(
     qtbot, show, tmp_path: Path, stores: list[Store], monkeypatch: pytest.MonkeyPatch, close

@@ -207,6 +207,7 @@ def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, open_dialo
     assert flights.count(col("dep_delay").is_null()) == 1 and flights.count(col("carrier") == "aa") == 100
 
 
+@pytest.mark.slow
 def test_fields_inside_a_struct_are_chosen_and_changed(
     qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
@@ -389,6 +390,7 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
     assert dialog.form.act() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1280, 800), (1000, 700)])
 def test_the_dialog_fits_into_its_window_with_large_text(
     qtbot: QtBot, flights: Table, tasks: Tasks, size: tuple[int, int]
@@ -412,6 +414,7 @@ def test_a_table_without_duplicates_is_said_to_be_one(
     assert "0 of 3 rows are deleted." in said(dialog) and "already" not in said(dialog)
 
 
+@pytest.mark.slow
 def test_what_comes_after_is_not_cut_where_columns_are_many(
     qtbot: QtBot, flights: Table, open_dialog: Opened
 ) -> None:
@@ -523,6 +526,7 @@ def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
     assert not dialog.form.options.isEnabled()
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_opened_is_told(
     qtbot: QtBot, flights: Table, open_dialog: Opened, tmp_path: Path
 ) -> None:

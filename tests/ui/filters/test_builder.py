@@ -145,7 +145,7 @@ def test_tab_order_follows_another_operator(qtbot, builder) -> None:
     assert names_by_tab(qtbot, builder, 7) == expected
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 def test_every_button_is_on_screen_beside_the_sidebar_of_a_small_window(qtbot, builder, scale) -> None:
     builder.resize(760, 400)

@@ -111,6 +111,7 @@ def test_a_column_called_like_the_count_is_counted() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_down_opens_space_ticks_and_enter_takes(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter((col("carrier") == "AA") & (col("delay") < 30))
     picker = open_picker(qtbot, editor)

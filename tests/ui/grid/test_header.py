@@ -44,6 +44,7 @@ def large_text(qapp):
     theme.current().set_text_scale(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.5, 2.0])
 def test_names_stay_whole_when_the_text_grows(header, large_text, scale) -> None:
     header.set_sort([SortKey("c1"), SortKey("c2")])
@@ -54,6 +55,7 @@ def test_names_stay_whole_when_the_text_grows(header, large_text, scale) -> None
     assert header.sectionSize(0) == pytest.approx(before * scale, abs=1)
 
 
+@pytest.mark.slow
 def test_widths_come_back_with_the_usual_text(header, large_text) -> None:
     header.resizeSection(2, 200)
     before = [header.sectionSize(column) for column in range(header.count())]

@@ -74,6 +74,7 @@ def test_what_is_read_is_what_is_on_screen(pinned, settle) -> None:
     assert all(pages.column(0, column) is not None for column in on_screen(pinned))
 
 
+@pytest.mark.slow
 def test_the_keyboard_goes_over_the_edge(pinned) -> None:
     pinned.go_to(0, pinned.place(4))
     pinned.setFocus()
@@ -236,6 +237,7 @@ def test_other_columns_keep_what_is_pinned_by_name_and_the_same_ones_all(pinned,
     assert pinned.pinning.columns == [3, 5] and pinned.pinning.width == 2 * WIDTH
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns(grid, settle) -> None:
     grid.show_rows(FakeRows(1_000_000, columns=10_000))
     settle(grid)

@@ -62,6 +62,7 @@ def test_a_billion_rows_and_ten_thousand_columns_open_and_reach_the_last_cell(gr
     assert sum(len(names) * count for _, count, names in rows.asked) < 100_000
 
 
+@pytest.mark.slow
 def test_every_row_of_a_huge_view_is_passed_by_scrolling_over_the_windows_edge(small_window, settle) -> None:
     grid = small_window
     grid.show_rows(FakeRows(5000))
@@ -262,6 +263,7 @@ def test_a_screen_reader_hears_the_current_cell(grid, settle) -> None:
     assert grid.currentIndex().data() == "20"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_a_selection_has_an_outline_that_stands_out(grid, settle, mode) -> None:
     look = theme.current()
@@ -278,6 +280,7 @@ def test_a_selection_has_an_outline_that_stands_out(grid, settle, mode) -> None:
     assert contrast(right.pop(), (DARK if mode == "dark" else LIGHT).surface) >= 3
 
 
+@pytest.mark.slow
 def test_hidden_columns_between_two_that_are_shown_cost_nothing(grid, settle, monkeypatch) -> None:
     grid.show_rows(FakeRows(10, columns=10_000))
     settle(grid)

@@ -155,6 +155,7 @@ def test_groups_nest_and_join_as_chosen(qtbot: QtBot, editor: WhereEditor) -> No
     assert spoken == "Shows rows where dep_delay is more than 60 and carrier is AA and not (late is true)."
 
 
+@pytest.mark.slow
 def test_conditions_on_other_columns_and_lists_are_shown_and_kept(qtbot: QtBot, editor: WhereEditor) -> None:
     where = (
         (col("dep_delay") < col("year"))
@@ -189,6 +190,7 @@ def test_a_condition_moves_into_a_group_and_out_again(qtbot: QtBot, editor: Wher
     assert editor.filter() == (col("dep_delay") > 60) & (col("carrier") == "AA")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "filter"),
     [
@@ -237,6 +239,7 @@ def test_counts_follow_the_conditions(
     qtbot.waitUntil(lambda: shown_counts(editor) == [f"{each[0]:,}", f"{more:,}"])
 
 
+@pytest.mark.slow
 def test_another_condition_cancels_the_counts_of_the_one_before(
     qtbot: QtBot, editor: WhereEditor, flights: Table, tasks: Tasks
 ) -> None:
@@ -308,6 +311,7 @@ def test_everything_that_takes_the_keyboard_has_a_name(editor: WhereEditor) -> N
     assert nameless == []
 
 
+@pytest.mark.slow
 def test_a_column_is_found_by_part_of_its_name(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter(col("carrier") == "AA")
     (row,) = rows_of(editor)
@@ -358,6 +362,7 @@ def test_choosing_a_column_never_asks_anything_at_once(qtbot: QtBot, editor: Whe
     assert (row.condition.operator, editor.filter()) == ("has", None)
 
 
+@pytest.mark.slow
 def test_a_value_without_spaces_wraps_instead_of_widening_the_window(editor: WhereEditor) -> None:
     before = editor.minimumSizeHint().width()
     editor.show_filter(col("carrier") == "x" * 500)
@@ -377,6 +382,7 @@ def test_a_narrow_builder_leaves_room_for_its_scroll_bar(qtbot: QtBot, editor: W
     assert not scroll.verticalScrollBar().isVisible()
 
 
+@pytest.mark.slow
 def test_one_more_condition_leaves_the_rows_there_are(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter((col("dep_delay") > 60) & any_of([col("carrier") == "AA", col("late").is_true()]))
     before = rows_of(editor)
@@ -421,7 +427,7 @@ def test_the_filter_is_shown_as_text_and_follows_what_is_typed_there(
     qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay <= 7 or carrier in ('AA', 'UA')")
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "place", "reason"),
     [
@@ -535,7 +541,7 @@ def notes_of_nan(editor: WhereEditor) -> list[str]:
     return [label.text().partition(" · ")[0] for label in labels if "NaN" in label.text()]
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("condition", "note"),
     [

@@ -62,6 +62,7 @@ def test_columns_are_checked_by_keyboard_and_mouse_and_stay_in_order(qtbot: QtBo
     assert choice.names == ["day"]
 
 
+@pytest.mark.slow
 def test_choosing_many_columns_emits_one_change(qtbot: QtBot) -> None:
     names = [f"c{number}" for number in range(10_000)]
     choice, changes = ColumnsChoice("Key", names), []

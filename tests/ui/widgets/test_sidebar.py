@@ -31,6 +31,7 @@ def sidebar(qtbot) -> Iterator[Sidebar]:
     theme.current().set_mode("system")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_highlight_of_a_row_is_one_piece(sidebar, mode) -> None:
     theme.current().set_mode(mode)
@@ -204,6 +205,7 @@ def test_a_table_of_a_server_is_listed_as_a_table_by_its_own_name(sidebar) -> No
     assert [entry.tip for entry in sidebar.entries("recent")] == ["sc://host:15002/main.sales.trips"]
 
 
+@pytest.mark.slow
 def test_it_becomes_wider_with_the_text(qtbot) -> None:
     around = QWidget()
     qtbot.addWidget(around)

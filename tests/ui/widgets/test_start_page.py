@@ -28,6 +28,7 @@ def page(qtbot):
     theme.current().set_text_scale(1.0)
 
 
+@pytest.mark.slow
 def test_five_recent_files_are_listed_with_size_and_day(page, tmp_path: Path, qtbot) -> None:
     files = [tmp_path / f"{n}.csv" for n in range(7)]
     for file in files[1:]:

@@ -42,6 +42,7 @@ def test_what_runs_can_be_stopped(qtbot, status, running) -> None:
     assert status.doing.text().startswith("Working hard")
 
 
+@pytest.mark.slow
 def test_what_is_shown_elsewhere_is_not_shown_twice(qtbot, status, running, tasks) -> None:
     elsewhere = QWidget()
     qtbot.addWidget(elsewhere)
@@ -52,6 +53,7 @@ def test_what_is_shown_elsewhere_is_not_shown_twice(qtbot, status, running, task
     assert not status.stop.isVisible() and not status.progress.isVisible()
 
 
+@pytest.mark.slow
 def test_it_takes_over_while_the_other_place_is_hidden(qtbot, status, running) -> None:
     elsewhere = QWidget()
     qtbot.addWidget(elsewhere)
@@ -63,6 +65,7 @@ def test_it_takes_over_while_the_other_place_is_hidden(qtbot, status, running) -
     qtbot.waitUntil(lambda: not status.stop.isVisible())
 
 
+@pytest.mark.slow
 def test_other_work_is_shown_beside_it(qtbot, status, running) -> None:
     elsewhere = QWidget()
     qtbot.addWidget(elsewhere)

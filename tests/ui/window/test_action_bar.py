@@ -35,6 +35,7 @@ def test_the_menus_stand_behind_a_button_with_every_action(window: MainWindow) -
     assert {entry.id for entry in ACTIONS if entry.menu} <= set(names_in(menu))
 
 
+@pytest.mark.slow
 def test_another_theme_moves_nothing(qtbot: QtBot, window: MainWindow) -> None:
     bar = window.findChild(QToolBar)
     before = bar.height()
@@ -80,7 +81,7 @@ def test_the_search_field_opens_the_palette(qtbot: QtBot, window: MainWindow) ->
     qtbot.waitUntil(lambda: any(palette.isVisible() for palette in window.findChildren(CommandPalette)))
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("width", [1280, 1000, 800])
 def test_every_button_is_in_sight(window: MainWindow, width: int, scale: float) -> None:
@@ -94,6 +95,7 @@ def test_every_button_is_in_sight(window: MainWindow, width: int, scale: float) 
         assert "Ctrl" in bar.search.text()
 
 
+@pytest.mark.slow
 def test_names_give_way_one_after_the_other_and_come_back(window: MainWindow) -> None:
     bar, beside = window.action_bar, Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 

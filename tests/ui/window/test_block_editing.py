@@ -86,6 +86,7 @@ def test_paste_puts_a_block_at_the_cursor_in_one_commit(
     assert cell_text(settled(), 3, "note") == "row 3"
 
 
+@pytest.mark.slow
 def test_paste_fills_a_selection_with_one_value_and_repeats_a_block(table_tab, table, select, paste) -> None:
     select(table_tab, 0, 3, "carrier", "note")
     paste(table_tab, "x")
@@ -96,6 +97,7 @@ def test_paste_fills_a_selection_with_one_value_and_repeats_a_block(table_tab, t
     assert table.version == 3
 
 
+@pytest.mark.slow
 def test_paste_takes_no_computed_rows_for_those_of_the_table_that_come(
     table_tab, table, settled, select, paste
 ) -> None:
@@ -107,6 +109,7 @@ def test_paste_takes_no_computed_rows_for_those_of_the_table_that_come(
     assert table_tab.editable is table
 
 
+@pytest.mark.slow
 def test_paste_skips_hidden_columns(table_tab, table, go_to, paste) -> None:
     table_tab.grid.setColumnHidden(table_tab.grid.grid_model.names.index("carrier"), True)
     go_to(table_tab, 0, "delay")
@@ -143,6 +146,7 @@ def test_paste_lists_what_cannot_be_read_and_changes_nothing_until_it_is_left_ou
     assert [v for (v,) in values(table, range(10, 14), "delay")] == [1, before[11], 3, before[13]]
 
 
+@pytest.mark.slow
 def test_esc_in_the_dialog_pastes_nothing(table_tab, table, go_to, paste, dialog, qtbot) -> None:
     go_to(table_tab, 10, "delay")
     paste(table_tab, "a")
@@ -188,6 +192,7 @@ def test_columns_that_have_no_place_are_left_out_expressly(
     assert table.get(0)["note"] == "a"
 
 
+@pytest.mark.slow
 def test_cells_copied_here_are_pasted_as_they_were(
     window, table_tab, table, select, go_to, press, settled, qtbot
 ) -> None:
@@ -257,6 +262,7 @@ def test_paste_into_a_read_only_file_offers_the_import_and_goes_on_there(
     assert values(new.table, (2, 3), "note") == [("a",), ("b",)]
 
 
+@pytest.mark.slow
 def test_computed_rows_say_why_nothing_can_be_pasted(table_tab, go_to, press, settled) -> None:
     from lamella.core.query import agg
     from lamella.core.query.line import Line
@@ -293,6 +299,7 @@ def test_ctrl_enter_without_typing_fills_with_the_current_value(
     assert values(table, range(2, 5), "note") == [("row 4",)] * 3
 
 
+@pytest.mark.slow
 def test_ctrl_d_fills_down(table_tab, table, select, go_to, press, settled) -> None:
     select(table_tab, 1, 3, "delay", "note")
     press(table_tab, Qt.Key.Key_D, CONTROL)
@@ -316,6 +323,7 @@ def test_delete_clears_to_null_and_leaves_empty_text_apart(
     assert cell_text(tab, 7, "carrier") == "" and cell_text(tab, 0, "carrier") is None
 
 
+@pytest.mark.slow
 def test_delete_while_typing_is_a_key_of_the_editor(table_tab, table, go_to, press) -> None:
     go_to(table_tab, 0, "note")
     press(table_tab, Qt.Key.Key_F2)
@@ -403,6 +411,7 @@ def test_rows_are_inserted_at_the_end_and_selected(
     assert table.get(1000)["note"] == "n"
 
 
+@pytest.mark.slow
 def test_rows_are_inserted_into_an_empty_table(window, store, settled, press) -> None:
     empty = store.create_table("empty", pa.table({"n": pa.array([], pa.int64())}))
     window.opening.open_key((str(store.path), empty.name))
@@ -411,6 +420,7 @@ def test_rows_are_inserted_into_an_empty_table(window, store, settled, press) ->
     assert empty.read().to_pylist() == [{"_id": 0, "n": None}]
 
 
+@pytest.mark.slow
 def test_rows_are_duplicated_with_columns_that_are_not_shown(
     window, table_tab, table, select, press, settled, cell_text
 ) -> None:
@@ -425,6 +435,7 @@ def test_rows_are_duplicated_with_columns_that_are_not_shown(
     assert tab.grid.selection.blocks[-1].top == last and history(table)[0] == "duplicate"
 
 
+@pytest.mark.slow
 def test_deletions_and_new_rows_leave_the_others_where_they_are(
     window, table_tab, table, select, go_to, paste, press, settled
 ) -> None:
@@ -459,6 +470,7 @@ def test_the_menu_of_row_numbers_has_the_rows_that_are_selected(window, table_ta
     assert table_tab.grid.selection.blocks[-1].top == 7 and len(opened) == 2
 
 
+@pytest.mark.slow
 def test_other_tabs_follow_a_change_whose_tab_was_closed(
     window, table_tab, table, go_to, settled, qtbot
 ) -> None:

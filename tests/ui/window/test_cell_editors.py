@@ -108,6 +108,7 @@ def test_esc_closes_the_calendar_and_then_the_field(table_tab, table, edit, qtbo
     assert table_tab.editing.editor is None and table.version == 1
 
 
+@pytest.mark.slow
 def test_few_values_are_offered_while_typing(table_tab, table, edit, go_to, settled, qtbot) -> None:
     editor = edit(2, "carrier")
     qtbot.waitUntil(lambda: editor.completer() is not None)
@@ -122,6 +123,7 @@ def test_few_values_are_offered_while_typing(table_tab, table, edit, go_to, sett
     assert table.get(2)["carrier"] == "UA"
 
 
+@pytest.mark.slow
 def test_many_values_are_not_offered(window, store, settled, go_to, qtbot) -> None:
     many = store.create_table("many", {"name": [f"name {i}" for i in range(200)]})
     window.opening.open_key((str(store.path), many.name))
@@ -133,7 +135,7 @@ def test_many_values_are_not_offered(window, store, settled, go_to, qtbot) -> No
     QTest.keyClick(tab.editing.editor, Key.Key_Escape)
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [0, 2])
 def test_long_text_is_edited_in_an_area(table_tab, table, edit, settled, row) -> None:
     area = edit(row, "note")
@@ -162,6 +164,7 @@ def test_shift_enter_opens_the_area_with_a_new_line(table_tab, table, edit, sett
     assert table.get(1)["note"] == "short\nmore" and table_tab.grid.current_name == "size"
 
 
+@pytest.mark.slow
 def test_f2_again_opens_the_area_and_esc_leaves_the_value(table_tab, table, edit) -> None:
     QTest.keyClick(edit(1, "note"), Key.Key_F2)
     area = table_tab.editing.editor
@@ -187,6 +190,7 @@ def test_a_struct_is_edited_as_json_that_is_checked(table_tab, table, edit, sett
     assert table.get(0)["size"] == {"h": 2, "tags": ["b"]}
 
 
+@pytest.mark.slow
 def test_the_reason_stands_beside_the_cell_while_typing(table_tab, table, edit) -> None:
     editor = edit(0, "n")
     QTest.keyClicks(editor, "500")

@@ -98,6 +98,7 @@ def test_the_action_draws_the_current_column_and_shows_the_table_again(qtbot, wi
     assert not window.commands["chart"].isChecked()
 
 
+@pytest.mark.slow
 def test_the_types_of_the_selected_columns_choose_the_chart(qtbot, table_tab, settled):
     tab = settled()
     first, last = (tab.grid.place(tab.grid.grid_model.names.index(name)) for name in ("delay", "carrier"))
@@ -107,6 +108,7 @@ def test_the_types_of_the_selected_columns_choose_the_chart(qtbot, table_tab, se
     assert tab.charting.view.spec == BY_CARRIER
 
 
+@pytest.mark.slow
 def test_groups_and_their_figures_are_drawn_together(qtbot, table_tab, settled):
     tab = settled()
     tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
@@ -483,6 +485,7 @@ def test_a_saved_view_has_its_chart(qtbot, chart, settled, monkeypatch):
     assert "cannot be drawn" in tab.messages.label.text()
 
 
+@pytest.mark.slow
 def test_reading_a_chart_is_stopped_with_everything_else(qtbot, window, chart, monkeypatch):
     view = chart(BY_CARRIER)
     monkeypatch.setattr("lamella.ui.charts.view.read_chart", lambda _query, _spec, job: wait_for_stop(job))
@@ -498,6 +501,7 @@ def wait_for_stop(job) -> None:
         job.check()
 
 
+@pytest.mark.slow
 def test_all_that_can_be_used_has_a_name_and_is_reached_by_tab(chart):
     view = chart(BY_CARRIER)
     for kind in (QToolButton, QComboBox, QLineEdit, QCheckBox):

@@ -28,7 +28,7 @@ def mime(text: str = "", html: str = "") -> QMimeData:
     return data
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("data", "rows"),
     [

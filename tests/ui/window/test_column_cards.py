@@ -89,6 +89,7 @@ def test_cards_stand_between_header_and_rows(file_tab, wait_for_cards) -> None:
     assert grid.viewport().geometry() == view
 
 
+@pytest.mark.slow
 def test_cards_follow_columns(file_tab, wait_for_cards, qtbot) -> None:
     tab = wait_for_cards()
     grid, header = tab.grid, tab.grid.column_header
@@ -237,6 +238,7 @@ def test_the_keyboard_reaches_cards_and_filters(file_tab, wait_for_cards, go_to)
     assert tab.grid.hasFocus()
 
 
+@pytest.mark.slow
 def test_a_tip_has_exact_counts(file_tab, wait_for_cards) -> None:
     tab = wait_for_cards()
     cards, bars = tab.grid.cards, tab.grid.cards.bars_of(0)
@@ -291,6 +293,7 @@ def wide_file(tmp_path: Path) -> Path:
     return tmp_path / "wide.parquet"
 
 
+@pytest.mark.slow
 def test_two_at_a_time_and_none_that_was_scrolled_away(
     window, wide_file: Path, settled, qtbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +349,7 @@ def test_cards_leave_the_machine_to_rows_that_are_read(
     assert tab.grid.cards.loader.num_exact > 0 and tab.sort == (SortKey("delay"),)
 
 
+@pytest.mark.slow
 def test_cards_go_on_where_rows_could_not_be_read(
     file_tab, wait_for_cards, monkeypatch: pytest.MonkeyPatch, qtbot
 ) -> None:
@@ -357,6 +361,7 @@ def test_cards_go_on_where_rows_could_not_be_read(
     qtbot.waitUntil(lambda: cards.loader.num_exact > 0)
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_keep_their_cards(
     file_tab, wait_for_cards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,6 +372,7 @@ def test_rows_in_another_order_keep_their_cards(
     assert wait_for_cards().grid.cards.loader.face("delay") is before
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("columns", [{}, {"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}])
 def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, wait_for_cards, columns) -> None:
     pq.write_table(pa.table(columns), tmp_path / "none.parquet")
@@ -393,6 +399,7 @@ def test_cards_grow_with_the_text(file_tab, wait_for_cards) -> None:
         theme.current().set_text_scale(1.0)
 
 
+@pytest.mark.slow
 def test_changed_rows_have_new_cards(window, table_tab, wait_for_cards, cell_text) -> None:
     tab = wait_for_cards()
     assert tab.grid.cards.loader.face("delay").card.all.max == 449

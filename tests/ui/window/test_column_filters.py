@@ -67,6 +67,7 @@ def test_values_chosen_at_the_header_become_a_condition(
     assert settled().where is None and not tab.line.steps
 
 
+@pytest.mark.slow
 def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to, pick_values) -> None:
     file_tab.set_filter((col("delay") < 0) & (col("carrier") == "AA") & (col("note") != "row 0"))
     tab = settled()
@@ -110,6 +111,7 @@ def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to,
     assert tab.where == (col("late") == 1) and tab.view.num_rows < tab.dataset.count(col("delay") >= 0)
 
 
+@pytest.mark.slow
 def test_escape_changes_nothing(qtbot, file_tab, go_to, pick_values) -> None:
     go_to(file_tab, 0, "carrier")
     picker = pick_values(file_tab)
@@ -207,6 +209,7 @@ def test_what_cannot_be_read_is_marked_and_changes_nothing(qtbot, row, file_tab,
     assert file_tab.grid.hasFocus()
 
 
+@pytest.mark.slow
 def test_fields_show_the_conditions_that_are_there(row, file_tab, settled) -> None:
     either = (col("delay") > 5) | (col("carrier") == "AA")
     file_tab.set_filter(either & (col("carrier") == "UA") & col("note").starts_with("row"))

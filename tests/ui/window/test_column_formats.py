@@ -130,6 +130,7 @@ def test_dates_and_zones(file_tab, ask, column_texts, qtbot) -> None:
     assert file_tab.grid.formats == {} and column_texts("seen", 1) == ["2013-12-31 14:05:09Z"]
 
 
+@pytest.mark.slow
 def test_a_zone_that_is_not_known_changes_nothing(file_tab, ask, column_texts) -> None:
     form = ask(file_tab, "seen")
     pick(form.kind, "Date and time")
@@ -172,6 +173,7 @@ def test_copy_as_shown(file_tab, settled) -> None:
     assert QGuiApplication.clipboard().text() == "1,234.6\ta\n-2.0\tb"
 
 
+@pytest.mark.slow
 def test_a_format_stays_through_filters_steps_and_back(file_tab, settled, column_texts) -> None:
     file_tab.grid.set_format("fare", Format("percent"))
     file_tab.set_filter(col("name") == "a")
@@ -184,12 +186,14 @@ def test_a_format_stays_through_filters_steps_and_back(file_tab, settled, column
     assert column_texts("fare", 1) == ["123456.78 %"]
 
 
+@pytest.mark.slow
 def test_rows_that_were_asked_for_in_another_format_are_read_again(file_tab, column_texts) -> None:
     file_tab.set_filter(col("name") == "a")
     file_tab.grid.set_format("fare", Format("number", digits=1))
     assert column_texts("fare", 1) == ["1234.6"]
 
 
+@pytest.mark.slow
 def test_a_column_grows_where_its_format_needs_room(file_tab, settled, qtbot) -> None:
     header = file_tab.grid.column_header
     header.resizeSection(3, 60)
@@ -198,6 +202,7 @@ def test_a_column_grows_where_its_format_needs_room(file_tab, settled, qtbot) ->
     qtbot.waitUntil(lambda: header.sectionSize(3) > 120)
 
 
+@pytest.mark.slow
 def test_values_scrolled_to_are_in_the_format_too(file_tab, settled) -> None:
     file_tab.grid.set_format("fare", Format("number", digits=1))
     settled()
@@ -216,6 +221,7 @@ def cell_image(tab: DatasetTab, row: int, column: int):
     return tab.grid.viewport().grab(rect).toImage()
 
 
+@pytest.mark.slow
 def test_alignment_moves_the_text_to_the_other_side(file_tab, settled) -> None:
     before = cell_image(file_tab, 0, 1)
     file_tab.grid.set_format("name", Format(align="right"))
@@ -233,7 +239,7 @@ def test_alignment_moves_the_text_to_the_other_side(file_tab, settled) -> None:
     assert is_drawn(after, middle, before.width() - 4) and not is_drawn(after, 4, middle)
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scale", "center", "bars"])
 def test_colours_follow_the_values(file_tab, settled, kind) -> None:
     file_tab.grid.set_format("size", Format(shading=Shading(kind, 0, 3 * 1024**2, 1024.0)))
@@ -280,6 +286,7 @@ def test_rules_are_added_by_clicks_and_mark_values_in_bold(file_tab, ask, settle
     form.done.emit()
 
 
+@pytest.mark.slow
 def test_a_value_that_is_no_number_makes_no_rule(file_tab, ask, settled) -> None:
     form = ask(file_tab, "fare")
     pick(form.shading.kind, "Rules")
@@ -289,6 +296,7 @@ def test_a_value_that_is_no_number_makes_no_rule(file_tab, ask, settled) -> None
     form.done.emit()
 
 
+@pytest.mark.slow
 def test_columns_of_text_have_no_colours_and_only_kinds_that_fit(file_tab, ask) -> None:
     form = ask(file_tab, "name")
     assert form.shading is None
@@ -296,6 +304,7 @@ def test_columns_of_text_have_no_colours_and_only_kinds_that_fit(file_tab, ask) 
     form.done.emit()
 
 
+@pytest.mark.slow
 def test_the_form_says_what_its_fields_are(file_tab, ask) -> None:
     form = ask(file_tab, "fare")
     pick(form.kind, "Number")
@@ -303,6 +312,7 @@ def test_the_form_says_what_its_fields_are(file_tab, ask) -> None:
     form.done.emit()
 
 
+@pytest.mark.slow
 def test_a_saved_view_keeps_formats_and_what_is_pinned(table_tab, store: Store, settled, qtbot) -> None:
     table_tab.set_filter(col("name") == "a")
     tab = settled()
@@ -323,6 +333,7 @@ def test_a_saved_view_keeps_formats_and_what_is_pinned(table_tab, store: Store, 
     assert [tab.grid.grid_model.names[column] for column in tab.grid.pinning.columns] == ["size"]
 
 
+@pytest.mark.slow
 def test_a_layout_that_cannot_be_read_is_left_out(table_tab, store: Store, qtbot) -> None:
     query = store["flights"].where("name = 'a'")
     layout = {
@@ -335,6 +346,7 @@ def test_a_layout_that_cannot_be_read_is_left_out(table_tab, store: Store, qtbot
     assert table_tab.view.num_rows == 250 and table_tab.grid.formats == {"size": Format("bytes")}
 
 
+@pytest.mark.slow
 def test_the_tooltip_of_a_header_names_its_format(file_tab, settled) -> None:
     file_tab.grid.set_format("fare", Format("percent"))
     settled()
@@ -356,6 +368,7 @@ def test_ten_thousand_columns_with_formats_read_what_is_on_screen(window, tmp_pa
     assert settled().grid.grid_model.pages.shown_text(0, 9_000) == "1285.7"
 
 
+@pytest.mark.slow
 def test_a_format_can_be_clicked_for_a_pinned_column(window, file_tab, settled) -> None:
     file_tab.grid.pin_column(2)
     choose(open_column_menu(window, file_tab, "size"), "Format…")
@@ -384,6 +397,7 @@ def test_totals_stand_in_the_format_and_below_pinned_columns(file_tab, settled, 
     assert any(after.pixelColor(gutter + x, y) != ground for x in range(4, width - 4) for y in range(4, 20))
 
 
+@pytest.mark.slow
 def test_a_table_that_was_imported_shows_its_columns_as_the_file_did(file_tab, table_tab, qtbot) -> None:
     file_tab.grid.set_format("size", Format("bytes"))
     file_tab.grid.pin_column(1)

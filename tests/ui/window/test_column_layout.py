@@ -68,6 +68,7 @@ def test_widths_order_pins_formats_and_what_is_hidden_come_back(
     assert list(memory.layouts) == [tab.key]
 
 
+@pytest.mark.slow
 def test_what_nobody_changed_is_not_remembered(
     window: MainWindow, memory: FakeMemory, file_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -94,6 +95,7 @@ def test_columns_of_groups_are_not_taken_for_those_of_the_dataset(
     assert settled().grid.formats["n"].separators == "space"
 
 
+@pytest.mark.slow
 def test_the_layout_is_reset(
     qtbot: QtBot, window: MainWindow, memory: FakeMemory, file_tab: DatasetTab, settled: Settled, go_to
 ) -> None:
@@ -112,6 +114,7 @@ def test_the_layout_is_reset(
     assert columns(tab) == ["delay", "carrier", "note"] and memory.layouts == {tab.key: {}}
 
 
+@pytest.mark.slow
 def test_an_edge_that_is_double_clicked_is_fitted_again_next_time(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -122,6 +125,7 @@ def test_an_edge_that_is_double_clicked_is_fitted_again_next_time(
     assert not header.widths
 
 
+@pytest.mark.slow
 def test_widths_are_of_the_normal_text_size(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -149,6 +153,7 @@ def test_a_layout_that_was_tampered_with_shows_what_can_be_read(
     assert width(tab, "note") == theme.current().px(99) and not tab.grid.formats
 
 
+@pytest.mark.slow
 def test_all_columns_are_not_hidden_at_once(
     window: MainWindow, memory: FakeMemory, file: Path, settled: Settled
 ) -> None:
@@ -193,6 +198,7 @@ def test_a_view_is_saved_of_formats_alone(
     assert settled().line.active == ()
 
 
+@pytest.mark.slow
 def test_the_layout_of_a_table_is_saved_without_its_store(
     window: MainWindow, memory: FakeMemory, store: Store, table_tab: DatasetTab, go_to
 ) -> None:

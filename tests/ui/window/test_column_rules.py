@@ -65,6 +65,7 @@ def test_rules_are_set_and_taken_back_in_one_step(
     assert not table.columns.checks("note") and table.columns.default("note") is None
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("default", ["", "two\nlines", "\x1b[0m"])
 def test_rules_that_are_not_touched_stay_as_they_are(
     table: Table, table_tab: DatasetTab, ask, qtbot, default: str
@@ -81,6 +82,7 @@ def test_rules_that_are_not_touched_stay_as_they_are(
     assert table.columns.checks("note") == Checks(required=True, one_of=("x", default))
 
 
+@pytest.mark.slow
 def test_default_and_values_can_change_together(table: Table, table_tab: DatasetTab, ask, qtbot) -> None:
     """The old default is not among the new values, nor the new one among the old values."""
     table.update_where(None, {"$unset": {"note": ""}})
@@ -127,6 +129,7 @@ def test_values_that_do_not_fit_the_column_are_refused_as_they_are_typed(ask, qt
     assert "'x' does not fit" in form.reason.text() and not table.columns.checks("delay")
 
 
+@pytest.mark.slow
 def test_a_typed_value_that_breaks_a_check_is_marked_in_its_cell(
     table: Table, table_tab: DatasetTab, qtbot, go_to, settled, cell_text
 ) -> None:
@@ -143,6 +146,7 @@ def test_a_typed_value_that_breaks_a_check_is_marked_in_its_cell(
     assert table.get(5)["note"] == "row 5"
 
 
+@pytest.mark.slow
 def test_inserted_rows_have_the_defaults(table: Table, table_tab: DatasetTab, window, qtbot, settled) -> None:
     table.columns.set_default("delay", 0)
     table.columns.set_default("note", "new")
@@ -176,6 +180,7 @@ def test_the_inspector_shows_rules_and_opens_their_form(
     qtbot.waitUntil(lambda: form.default.text() == "5")
 
 
+@pytest.mark.slow
 def test_files_have_no_rules(window, file_tab: DatasetTab, go_to) -> None:
     go_to(file_tab, 0, "note")
     assert not window.commands["column_rules"].isEnabled()

@@ -57,6 +57,7 @@ def test_a_column_is_pinned_and_unpinned_from_the_menu_of_its_header(window, wid
     assert pinned_names(wide_tab) == []
 
 
+@pytest.mark.slow
 def test_a_column_is_pinned_by_a_key(window, wide_tab, qtbot, go_to) -> None:
     go_to(wide_tab, 1, "c7")
     qtbot.keyClick(wide_tab.grid, Qt.Key.Key_P, CONTROL | SHIFT)
@@ -67,6 +68,7 @@ def test_a_column_is_pinned_by_a_key(window, wide_tab, qtbot, go_to) -> None:
     assert wide_tab.grid.selection.current == (1, 7)
 
 
+@pytest.mark.slow
 def test_a_column_is_pinned_from_the_palette(window, wide_tab, qtbot, go_to) -> None:
     go_to(wide_tab, 0, "c9")
     qtbot.keyClick(wide_tab.grid, Qt.Key.Key_K, CONTROL)
@@ -78,6 +80,7 @@ def test_a_column_is_pinned_from_the_palette(window, wide_tab, qtbot, go_to) -> 
     assert pinned_names(wide_tab) == [] and not window.commands["unpin_columns"].isEnabled()
 
 
+@pytest.mark.slow
 def test_filters_sorts_and_steps_keep_what_is_pinned(wide_tab, settled) -> None:
     wide_tab.grid.pin_column(12)
     wide_tab.set_filter(col("c3") > 3)
@@ -87,6 +90,7 @@ def test_filters_sorts_and_steps_keep_what_is_pinned(wide_tab, settled) -> None:
     assert pinned_names(tab) == ["c12"] and tab.grid.columns_between(0, 10) == [12]
 
 
+@pytest.mark.slow
 def test_the_fields_of_the_filter_row_stand_over_what_is_pinned(window, wide_tab, qtbot) -> None:
     grid = wide_tab.grid
     window.commands["filter_row"].trigger()
@@ -102,6 +106,7 @@ def test_the_fields_of_the_filter_row_stand_over_what_is_pinned(window, wide_tab
         assert column in (20, 21) or geometry.left() >= grid.pinning.width
 
 
+@pytest.mark.slow
 def test_tab_goes_from_the_field_of_a_pinned_column_to_the_next_one(window, wide_tab, qtbot) -> None:
     grid = wide_tab.grid
     grid.pin_column(20)
@@ -114,6 +119,7 @@ def test_tab_goes_from_the_field_of_a_pinned_column_to_the_next_one(window, wide
     assert field.hasFocus() and field.x() >= grid.pinning.width
 
 
+@pytest.mark.slow
 def test_the_cards_of_pinned_columns_are_made_and_can_be_pointed_at(window, wide_tab, qtbot) -> None:
     grid = wide_tab.grid
     grid.pin_column(20)
@@ -122,6 +128,7 @@ def test_the_cards_of_pinned_columns_are_made_and_can_be_pointed_at(window, wide
     assert grid.cards.column_at(10) == 20 and grid.cards.card_rect(20).left() == 0
 
 
+@pytest.mark.slow
 def test_copying_takes_pinned_columns_first(window, wide_tab, settled) -> None:
     wide_tab.grid.pin_column(3)
     wide_tab.grid.select_rows(0, extend=False)

@@ -106,6 +106,7 @@ def test_rows_are_chosen_by_kind_and_by_column(qtbot, compared):
     assert compared.grid.current_name == "note"
 
 
+@pytest.mark.slow
 def test_the_next_difference_is_the_cell_that_differs(qtbot, window, compared):
     qtbot.waitUntil(lambda: compared.grid.current_name == "note")
     compared.grid.go_to(0, 0)
@@ -113,6 +114,7 @@ def test_the_next_difference_is_the_cell_that_differs(qtbot, window, compared):
     qtbot.waitUntil(lambda: compared.grid.selection.current[0] == 3 and compared.grid.current_name == "note")
 
 
+@pytest.mark.slow
 def test_columns_that_are_equal_are_left_out(qtbot, compared):
     QTest.keyClick(compared.columns, Qt.Key.Key_Down)
     assert compared.columns.currentText() == "Columns that differ (1)" and compared.column is None
@@ -125,12 +127,14 @@ def test_columns_that_are_equal_are_left_out(qtbot, compared):
     assert compared.rows is rows  # the same object: the comparison was not computed again
 
 
+@pytest.mark.slow
 def test_what_is_selected_is_copied(qtbot, window, compared):
     compared.grid.go_to(4, compared.grid.place(compared.grid.grid_model.names.index("note")))
     window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "row 4")
 
 
+@pytest.mark.slow
 def test_a_commit_is_compared_at_once(qtbot, window, changed_table, compared):
     tab = window.tabs.dataset_tab
     tab.commits.run(changed_table, lambda t, job: t.delete(ids=[10], job=job), "Deleting")

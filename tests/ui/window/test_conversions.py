@@ -112,6 +112,7 @@ def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbo
     assert path.read_text().endswith("k. A.;1\n")
 
 
+@pytest.mark.slow
 def test_dates_in_doubt_are_read_from_a_file_as_they_were_counted(
     window, settled, qtbot, tmp_path: Path
 ) -> None:
@@ -149,7 +150,7 @@ def a_folder_of_texts(folder: Path) -> Path:
     return folder / "bank"
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "place"),
     [(a_workbook, "row 5"), (a_database, "row 3"), (a_folder_of_texts, "line 2 of 2.csv")],
@@ -180,6 +181,7 @@ def test_columns_of_other_files_are_read_in_place(
     assert again.view.schema.types == rows.schema.types
 
 
+@pytest.mark.slow
 def test_a_column_that_looks_like_nothing_has_no_entry(window, store, settled, qtbot) -> None:
     store.create_table("sales", TEXTS)
     window.opening.open_key((str(store.path), "sales"))

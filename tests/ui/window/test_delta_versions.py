@@ -59,6 +59,7 @@ def test_a_version_is_chosen_and_left_again(qtbot, window, tab, settled) -> None
     assert not tab.messages.isVisible()
 
 
+@pytest.mark.slow
 def test_a_tab_opened_again_shows_the_newest_version(qtbot, window, tab, trips, settled) -> None:
     tab.reopening.show_version(1)
     qtbot.waitUntil(lambda: settled().view.num_rows == 5)
@@ -67,6 +68,7 @@ def test_a_tab_opened_again_shows_the_newest_version(qtbot, window, tab, trips, 
     assert settled().view.num_rows == 4
 
 
+@pytest.mark.slow
 def test_a_commit_is_offered_to_who_looks_at_the_newest_version(qtbot, tab, trips, settled) -> None:
     write_deltalake(trips, pa.table({"n": [6]}), mode="append")
     qtbot.waitUntil(lambda: "Reload" in buttons(tab), timeout=10_000)
@@ -74,6 +76,7 @@ def test_a_commit_is_offered_to_who_looks_at_the_newest_version(qtbot, tab, trip
     qtbot.waitUntil(lambda: settled().view.num_rows == 5)
 
 
+@pytest.mark.slow
 def test_the_command_is_of_delta_tables_alone(window, tab, file, settled) -> None:
     assert window.commands["delta_versions"].isEnabled()
     window.open_paths([file])

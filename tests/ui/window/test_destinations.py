@@ -63,6 +63,7 @@ def test_a_step_is_added_by_its_name(window, file_tab, qtbot, text: str, title: 
     assert file_tab.steps.editor is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["go_to_column", "palette"])
 def test_what_leads_into_a_tab_closes_with_it(qtbot, window, file_tab, name: str) -> None:
     window.commands[name].trigger()
@@ -71,6 +72,7 @@ def test_what_leads_into_a_tab_closes_with_it(qtbot, window, file_tab, name: str
         window.tabs.close_at(0)
 
 
+@pytest.mark.slow
 def test_the_finder_begins_at_the_current_column(window, file_tab, qtbot, go_to) -> None:
     go_to(file_tab, 3, "carrier")
     finder = open_finder(window, qtbot)
@@ -86,6 +88,7 @@ def test_columns_are_gone_to_where_there_are_no_rows(window, tmp_path, settled, 
     assert 49 in tab.grid.visible_columns()
 
 
+@pytest.mark.slow
 def test_names_of_columns_may_be_alike_empty_or_long(window, tmp_path, settled, qtbot) -> None:
     path = tmp_path / "odd.csv"
     path.write_text("a,a,," + "x" * 1000 + "\n1,2,3,4\n")
@@ -102,6 +105,7 @@ def palette_of(window) -> CommandPalette:
     return next(palette for palette in window.findChildren(CommandPalette) if palette.isVisible())
 
 
+@pytest.mark.slow
 def test_the_palette_finds_a_column(window, file_tab, qtbot) -> None:
     choose(qtbot, palette_of(window), "carrier")
     assert current_column(file_tab) == "carrier"
@@ -119,6 +123,7 @@ def test_the_palette_finds_a_table(window, table, file_tab, settled, qtbot) -> N
     assert settled().table is not None
 
 
+@pytest.mark.slow
 def test_the_palette_finds_a_view(window, table, table_tab, settled, qtbot) -> None:
     table.store.views.save("late ones", table.where("delay > 400"))
     window.library.refresh()
@@ -128,6 +133,7 @@ def test_the_palette_finds_a_view(window, table, table_tab, settled, qtbot) -> N
     assert settled().view.num_rows < 1000
 
 
+@pytest.mark.slow
 def test_the_palette_finds_open_tabs_and_recent_files(window, file, file_tab, settled, memory, qtbot) -> None:
     widget = QWidget()
     window.tabs.add(widget, "Benchmark of mine", "benchmark", "")

@@ -117,6 +117,7 @@ def test_alt_drags_from_inside_the_selection(
     assert target.drags == 1 and target.rows == [["delay", "carrier", "note"], ["-13", "UA", "row 1"]]
 
 
+@pytest.mark.slow
 def test_ranges_of_several_columns_are_one_table(file_tab: DatasetTab, go_to, target: Target) -> None:
     go_to(file_tab, 5, "note")
     file_tab.grid.selection.extend(6, file_tab.grid.selection.current[1])
@@ -173,6 +174,7 @@ def test_a_drag_that_cannot_be_written_is_said(
     assert target.urls == [] and target.drags == int(folder)
 
 
+@pytest.mark.slow
 def test_dragged_files_go_with_the_window(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, target: Target
 ) -> None:

@@ -54,7 +54,7 @@ def dropped(window, drag: Drag, part: str, half: float) -> None:
     assert not window.overlay.isVisible()
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("part", PARTS)
 def test_a_file_opens_wherever_it_is_dragged_in(qtbot, window, file_tab, sales: Path, part: str) -> None:
     dropped(window, of_file_manager(window, sales), part, 0.25)

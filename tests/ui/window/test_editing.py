@@ -34,6 +34,7 @@ def test_typing_a_value_commits_it_and_moves_down(
     assert not tab.grid.marks
 
 
+@pytest.mark.slow
 def test_a_cell_is_shown_as_pending_until_it_is_committed(table_tab, go_to, settled) -> None:
     go_to(table_tab, 0, "delay")
     type_into(table_tab, "12")
@@ -64,7 +65,7 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     assert not window.commands["undo"].isEnabled()
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "undone"),
     [
@@ -97,6 +98,7 @@ def test_what_does_not_fit_stays_with_its_reason(table_tab, table, go_to) -> Non
     assert table.version == 1
 
 
+@pytest.mark.slow
 def test_esc_and_an_unchanged_value_make_no_commit(table_tab, table, go_to) -> None:
     go_to(table_tab, 0, "note")
     QTest.keyClick(table_tab.grid, Qt.Key.Key_F2)
@@ -120,6 +122,7 @@ def test_a_commit_that_fails_keeps_what_was_typed(table_tab, table, go_to, qtbot
     assert cell not in table_tab.grid.marks
 
 
+@pytest.mark.slow
 def test_the_selection_is_set_to_null_in_one_commit(
     window, table_tab, table, go_to, settled, cell_text
 ) -> None:
@@ -147,6 +150,7 @@ def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
     assert table.get(int(note.split()[1]))["note"] == "mine"
 
 
+@pytest.mark.slow
 def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
     window, locked_tab, store, go_to, settled, qtbot, cell_text
 ) -> None:
@@ -171,6 +175,7 @@ def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
     assert new.table.get(int(note.split()[1]))["note"] == "new"
 
 
+@pytest.mark.slow
 def test_a_file_may_be_closed_while_it_is_imported(window, locked_tab, store, go_to, settled, qtbot) -> None:
     go_to(locked_tab, 4, "note")
     QTest.keyClicks(locked_tab.grid, "n")
@@ -180,6 +185,7 @@ def test_a_file_may_be_closed_while_it_is_imported(window, locked_tab, store, go
     assert settled().view.num_rows == store["flights"].num_rows == 1000
 
 
+@pytest.mark.slow
 def test_a_tab_that_another_follows_may_be_closed_before_the_rows_are_there(
     window, table_tab, file_tab, settled
 ) -> None:
@@ -193,6 +199,7 @@ def test_a_tab_that_another_follows_may_be_closed_before_the_rows_are_there(
     assert tab.grid.selection.current == (4, 3) and tab.grid.column_header.widths == {"note": 321}
 
 
+@pytest.mark.slow
 def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     window, table_tab, table, settled, qtbot, go_to
 ) -> None:
@@ -269,6 +276,7 @@ def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypa
     assert window.close()
 
 
+@pytest.mark.slow
 def test_closing_ends_the_threads_that_decode(window, qtbot, monkeypatch) -> None:
     def decoders() -> list[str]:
         return [thread.name for thread in threading.enumerate() if thread.name == "decode"]
@@ -281,6 +289,7 @@ def test_closing_ends_the_threads_that_decode(window, qtbot, monkeypatch) -> Non
     assert decoders() == []
 
 
+@pytest.mark.slow
 def test_closing_saves_the_geometry(window, memory) -> None:
     assert window.close()
     assert memory.geometry

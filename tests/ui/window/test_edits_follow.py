@@ -81,6 +81,7 @@ def test_a_value_typed_before_the_rows_moved_reaches_its_row_when_finished_at_on
     assert table.get(1)["note"] == "EDITED" and table.get(2)["note"] == "row 2"
 
 
+@pytest.mark.slow
 def test_the_editor_goes_along_to_the_far_end_of_the_view(sorted_tab, table, go_to, settled, qtbot) -> None:
     go_to(sorted_tab, 3, "note")
     type_into(sorted_tab, "mine")
@@ -103,6 +104,7 @@ def test_what_was_typed_into_a_row_that_went_away_is_told(sorted_tab, table, go_
     assert table.count(col("note") == "mine") == 0
 
 
+@pytest.mark.slow
 def test_a_filtered_view_is_followed_too(table_tab, table, go_to, settled, qtbot) -> None:
     table_tab.set_filter(col("delay") >= 500)
     tab = settled()
@@ -116,6 +118,7 @@ def test_a_filtered_view_is_followed_too(table_tab, table, go_to, settled, qtbot
     assert table.get(510)["note"] == "mine"
 
 
+@pytest.mark.slow
 def test_marks_follow_their_row(sorted_tab, table, go_to, settled, hold_writes, qtbot) -> None:
     go_to(sorted_tab, 4, "note")
     type_into(sorted_tab, "waiting")

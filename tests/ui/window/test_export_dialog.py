@@ -110,6 +110,7 @@ def test_everything_is_offered_beside_what_is_shown(
     assert (len(actual), actual.column_names) == (1000, ["delay", "carrier", "note"])
 
 
+@pytest.mark.slow
 def test_without_steps_what_is_shown_is_everything(open_export: Open) -> None:
     assert open_export().rows_box.count() == 2, "and the history"
 
@@ -133,6 +134,7 @@ def test_every_format_has_a_preview_its_losses_and_its_options(
     assert dialog.options.values() == {}
 
 
+@pytest.mark.slow
 def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, open_export: Open) -> None:
     dialog = open_export()
     dialog.path_edit.clear()

@@ -84,6 +84,7 @@ def test_cells_are_typed_marked_and_saved_and_other_bytes_stay(
     assert tab.review.strip.isHidden()
 
 
+@pytest.mark.slow
 def test_ctrl_s_saves_from_the_grid(tab, trips, go_to, wait_for_edits, qtbot) -> None:
     go_to(tab, 0, "id")
     enter(tab, "77")
@@ -93,6 +94,7 @@ def test_ctrl_s_saves_from_the_grid(tab, trips, go_to, wait_for_edits, qtbot) ->
     qtbot.waitUntil(lambda: not tab.review.is_saving)
 
 
+@pytest.mark.slow
 def test_what_is_shown_says_whether_it_is_a_file_or_a_table(
     window, tab, table, trips, go_to, wait_for_edits, settled
 ) -> None:
@@ -126,6 +128,7 @@ def type_only(tab: DatasetTab, text: str) -> None:
     QTest.keyClicks(tab.editing.editor, text[1:])
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("whole", [True, False], ids=["window", "tab"])
 def test_closing_asks_for_what_is_being_typed(window, tab, trips, go_to, qtbot, monkeypatch, whole) -> None:
     requests = []
@@ -289,6 +292,7 @@ def test_what_the_file_cannot_hold_is_said_and_stays_unsaved(
     tab.review.discard()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("answer", ["Save", "Discard", "Cancel"])
 def test_closing_asks(window, tab, trips, go_to, wait_for_edits, qtbot, monkeypatch, answer) -> None:
     go_to(tab, 0, "id")
@@ -385,6 +389,7 @@ def test_the_review_names_rows_by_their_numbers(tab, go_to, wait_for_edits, qtbo
     tab.review.dialog.reject()
 
 
+@pytest.mark.slow
 def test_saving_is_not_taken_for_a_change_by_somebody_else(
     tab, trips, go_to, wait_for_edits, save_edits, qtbot
 ) -> None:
@@ -419,6 +424,7 @@ def test_edits_that_are_on_their_way_are_undone_and_brought_back(
     assert mark(tab, 3, "fare") == "7.1"
 
 
+@pytest.mark.slow
 def test_lines_that_cannot_be_read_make_a_file_read_only(window, tmp_path, settled) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("a,b\n1,2\n3,4,5\n6,7\n")

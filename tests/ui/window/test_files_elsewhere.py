@@ -36,6 +36,7 @@ def web() -> Iterator[WebServer]:
         yield server
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["flights.parquet", "rows.csv"])
 def test_a_file_elsewhere_opens_in_a_tab(window: MainWindow, web: WebServer, settled, cell_text, name: str):
     window.open_paths([RemotePath(f"{web.url}/{name}")])
@@ -91,6 +92,7 @@ def test_a_delta_table_elsewhere_is_shown_at_any_version(
     servers.forget()
 
 
+@pytest.mark.slow
 def test_one_that_is_not_there_says_so(qtbot, window: MainWindow, web: WebServer):
     window.open_paths([RemotePath(f"{web.url}/none.parquet")])
     qtbot.waitUntil(lambda: window.findChildren(ErrorDialog) != [])

@@ -66,6 +66,7 @@ def test_only_what_is_checked_is_opened(qtbot, window, shop: Path) -> None:
     qtbot.waitUntil(lambda: f"open_dataset({str(shop)!r}, table='orders')" in QApplication.clipboard().text())
 
 
+@pytest.mark.slow
 def test_a_closed_table_of_a_file_is_opened_again(qtbot, window, shop: Path) -> None:
     window.opening.open_key((str(shop), "", "orders"))
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 1)
@@ -75,6 +76,7 @@ def test_a_closed_table_of_a_file_is_opened_again(qtbot, window, shop: Path) -> 
     assert window.tabs.dataset_tab.name == "shop.db · orders"
 
 
+@pytest.mark.slow
 def test_a_table_follows_its_database(qtbot, window, shop: Path) -> None:
     window.opening.open_key((str(shop), "", "orders"))
     qtbot.waitUntil(
@@ -86,6 +88,7 @@ def test_a_table_follows_its_database(qtbot, window, shop: Path) -> None:
     qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "4 rows")
 
 
+@pytest.mark.slow
 def test_remarks_about_a_sheet_are_shown(qtbot, window, tmp_path: Path) -> None:
     window.open_paths([workbook(tmp_path / "a.xlsx", {"a": [["Title"], ["n", "m"], [1, 2]]})])
     qtbot.waitUntil(

@@ -97,6 +97,7 @@ def test_groups_of_two_keys_are_opened_and_closed_by_their_arrows(
     assert keys_shown(tree) == CLOSED
 
 
+@pytest.mark.slow
 def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tree: DatasetTab) -> None:
     grid = tree.grid
     grid.setFocus()
@@ -120,6 +121,7 @@ def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tre
     shows(qtbot, tree, 3)
 
 
+@pytest.mark.slow
 def test_groups_are_opened_quickly_one_after_the_other(qtbot: QtBot, tree: DatasetTab) -> None:
     """This happens before the rows of the first group have arrived."""
     for row in (0, 0, 1, 2):
@@ -258,6 +260,7 @@ def test_a_selection_counts_each_row_once(
     qtbot.waitUntil(lambda: "subtotals among them" in tree.messages.label.text())
 
 
+@pytest.mark.slow
 def test_filters_by_a_subtotal_are_of_its_key(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
     tree.grid.go_to(1, 2)
     tree.filter_by_cell("n")
@@ -271,6 +274,7 @@ def test_filters_by_a_subtotal_are_of_its_key(qtbot: QtBot, tree: DatasetTab, se
     shows(qtbot, tree, 1)
 
 
+@pytest.mark.slow
 def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
     window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
@@ -315,6 +319,7 @@ def test_a_column_computed_of_groups_has_totals_and_its_rows_lead_on(
     assert "no totals" in tree.status
 
 
+@pytest.mark.slow
 def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_path: Path) -> None:
     tree.line_actions.export(tmp_path / "groups.csv")
     qtbot.waitUntil(lambda: "Exported 6 rows" in tree.messages.label.text())
@@ -408,6 +413,7 @@ def test_rows_inside_groups_follow_the_table(qtbot: QtBot, tree: DatasetTab, set
     assert columns_shown(tree)["delay"][1:4] == ["", "0", "3"]
 
 
+@pytest.mark.slow
 def test_groups_by_one_column_open_into_their_rows(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -446,6 +452,7 @@ def test_rows_of_a_huge_group_are_not_shown_in_place(
     shows(qtbot, tree, 9 + 16)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
     qtbot: QtBot, window: MainWindow, store: Store, settled: Settled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -474,6 +481,7 @@ def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
     assert sum(counts) < 1000
 
 
+@pytest.mark.slow
 def test_a_tab_that_is_closed_waits_for_nothing(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,6 +504,7 @@ def test_a_tab_that_is_closed_waits_for_nothing(
     qtbot.waitUntil(lambda: cancelled == [True])
 
 
+@pytest.mark.slow
 def test_rows_dragged_out_of_a_tree_are_those_that_are_shown(
     tree: DatasetTab, go_to, monkeypatch: pytest.MonkeyPatch
 ) -> None:

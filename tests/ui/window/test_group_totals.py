@@ -60,6 +60,7 @@ def test_totals_are_switched_on_by_their_keys_and_are_those_of_the_rows(
     assert grid.totals.isHidden() and not window.commands["totals_row"].isChecked()
 
 
+@pytest.mark.slow
 def test_totals_are_of_all_rows_whatever_follows_the_groups(groups: DatasetTab, settled: Settled) -> None:
     group = Group(BY_CARRIER.keys, BY_CARRIER.aggregates, col("n") > 0, totals=True)
     behind = [Where(col("carrier").not_null()), Sort((SortKey("late", True),)), Limit(1)]
@@ -85,6 +86,7 @@ def test_totals_are_no_row_that_is_copied(
     assert float(copied[1].split("\t")[1]) == pytest.approx(whole_mean(rows))
 
 
+@pytest.mark.slow
 def test_totals_stay_at_the_bottom_and_the_last_row_can_be_seen_above(
     table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -137,6 +139,7 @@ def test_totals_that_cannot_be_computed_say_why(window: MainWindow, store: Store
     assert tab.grid.totals.problem and not tab.grid.totals.texts
 
 
+@pytest.mark.slow
 def test_rows_that_are_no_groups_have_no_totals(window: MainWindow, table_tab: DatasetTab) -> None:
     assert not window.commands["totals_row"].isEnabled()
     table_tab.groups.toggle_totals()
@@ -176,6 +179,7 @@ def values(tab: DatasetTab, name: str) -> list[float]:
     return tab.rows.page(0, tab.rows.num_rows, [name]).column(0).to_pylist()
 
 
+@pytest.mark.slow
 def test_computed_figures_are_rounded_and_values_are_not(figures: DatasetTab) -> None:
     """A minimum is one of the column's own values, so it is not rounded."""
     assert column(figures, "mean") == ["4.267", "601,723.125", "-0.000123"]
@@ -185,6 +189,7 @@ def test_computed_figures_are_rounded_and_values_are_not(figures: DatasetTab) ->
     assert figures.grid.formats == {}
 
 
+@pytest.mark.slow
 def test_points_of_rounded_figures_stand_below_each_other(figures: DatasetTab) -> None:
     painter, place = figures.grid._painter, figures.grid.grid_model.names.index("mean")
     assert painter is not None
@@ -211,6 +216,7 @@ def test_a_rounded_figure_says_all_its_digits(figures: DatasetTab, window: MainW
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().endswith("4.267"))
 
 
+@pytest.mark.slow
 def test_another_format_of_a_rounded_figure_is_chosen_and_taken_back(
     figures: DatasetTab, settled: Settled
 ) -> None:
@@ -224,6 +230,7 @@ def test_another_format_of_a_rounded_figure_is_chosen_and_taken_back(
     assert column(settled(), "mean")[-1] == "4.267" and figures.grid.formats == {}
 
 
+@pytest.mark.slow
 def test_totals_are_rounded_as_their_columns_are(figures: DatasetTab) -> None:
     totals, names = figures.grid.totals, figures.grid.grid_model.names
     assert totals.shown_text(names.index("mean")) == "200,576.508"
@@ -231,6 +238,7 @@ def test_totals_are_rounded_as_their_columns_are(figures: DatasetTab) -> None:
     assert totals.shown_text(names.index("n")) == "6"
 
 
+@pytest.mark.slow
 def test_stored_floats_keep_every_digit_beside_groups(figures: DatasetTab, settled: Settled) -> None:
     figures.apply(Line())
     assert column(settled(), "value") == ["0.1", "0.2", "12.5", "1203442.25", "4", "-0.000123456789"]

@@ -60,6 +60,7 @@ def test_editing_and_undoing_ask_the_catalog_elsewhere(
     assert catalog_calls == []
 
 
+@pytest.mark.slow
 def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtbot, catalog_calls) -> None:
     go_to(table_tab, 0, "note")
     window.commands["change"].trigger()
@@ -91,6 +92,7 @@ def test_rows_and_cells_that_are_pasted_added_and_deleted_ask_the_catalog_elsewh
     assert catalog_calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_menus_and_exports_ask_the_catalog_elsewhere(
     window, table_tab, go_to, settled, catalog_calls, grouped
@@ -109,6 +111,7 @@ def test_menus_and_exports_ask_the_catalog_elsewhere(
     assert catalog_calls == []
 
 
+@pytest.mark.slow
 def test_importing_a_file_to_edit_it_asks_the_catalog_elsewhere(
     window, locked_tab, go_to, settled, qtbot, catalog_calls
 ) -> None:

@@ -32,6 +32,7 @@ def test_help_opens_at_the_guide_and_at_the_page_on_what_has_the_keyboard(qtbot,
     assert viewer.address == "filters.md" and window.help.viewer is viewer
 
 
+@pytest.mark.slow
 def test_dialog_has_the_key_too(qtbot, window, file_tab):
     window.commands["export"].trigger()
     qtbot.waitUntil(lambda: any(d.isVisible() for d in window.findChildren(QDialog)))
@@ -80,6 +81,7 @@ def test_help_opens_without_an_earlier_search(qtbot, window, viewer):
     assert viewer.isVisible() and not viewer.search.text() and "Charts" in listed(viewer)
 
 
+@pytest.mark.slow
 def test_search_that_finds_nothing_says_so(qtbot, viewer):
     qtbot.keyClicks(viewer.search, "zzzz qqqq")
     assert listed(viewer) == ["No page matches all these words."] and viewer.address == "guide.md"

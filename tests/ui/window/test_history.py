@@ -50,6 +50,7 @@ def test_commits_are_listed_with_their_counts(window, history):
     history.grab()
 
 
+@pytest.mark.slow
 def test_the_version_that_has_the_focus_is_legible(window, history):
     history.list.setFocus()
     QTest.keyClick(history.list, Qt.Key.Key_Down)

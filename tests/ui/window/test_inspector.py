@@ -258,6 +258,7 @@ def test_units_of_time_keep_to_zones_and_to_the_calendar(
         qtbot.waitUntil(lambda titles=expected: [line[0] for line in lines(page.values)] == titles)
 
 
+@pytest.mark.slow
 def test_the_current_column_stays_in_sight_when_the_inspector_opens(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
 ) -> None:

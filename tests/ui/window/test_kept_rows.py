@@ -75,6 +75,7 @@ def test_rows_that_no_longer_match_are_marked_until_refresh(window, filtered_tab
     assert delays(tab) == [0, 1, 3, 6, 5, 6, 7, 8, 9] and not tab.grid.row_marks
 
 
+@pytest.mark.slow
 def test_an_undo_takes_the_mark_away(window, filtered_tab, go_to, settled, qtbot) -> None:
     go_to(filtered_tab, 2, "delay")
     enter(filtered_tab, "5002")
@@ -84,6 +85,7 @@ def test_an_undo_takes_the_mark_away(window, filtered_tab, go_to, settled, qtbot
     assert delays(settled()) == list(range(10))
 
 
+@pytest.mark.slow
 def test_cells_set_to_null_keep_their_rows_too(window, filtered_tab, go_to, settled) -> None:
     go_to(filtered_tab, 2, "delay")
     QTest.keyClick(filtered_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
@@ -92,6 +94,7 @@ def test_cells_set_to_null_keep_their_rows_too(window, filtered_tab, go_to, sett
     assert delays(tab)[:5] == [0, 1, None, None, 4] and set(tab.grid.row_marks) == {2, 3}
 
 
+@pytest.mark.slow
 def test_a_change_by_somebody_else_brings_the_rows_that_match_now(
     window, filtered_tab, table, go_to, settled
 ) -> None:
@@ -102,6 +105,7 @@ def test_a_change_by_somebody_else_brings_the_rows_that_match_now(
     assert delays(tab) == [1, 3, 4, 5, 6, 7, 8, 9] and not tab.grid.row_marks
 
 
+@pytest.mark.slow
 def test_another_filter_brings_the_rows_that_match_it(filtered_tab, go_to, settled) -> None:
     go_to(filtered_tab, 2, "delay")
     enter(filtered_tab, "5002")

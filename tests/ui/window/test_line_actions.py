@@ -48,6 +48,7 @@ def grouped_tab(table_tab: DatasetTab, settled: Settled) -> DatasetTab:
     return settled()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["sql", "json"])
 def test_what_is_copied_is_pasted_back(
     qtbot: QtBot, grouped_tab: DatasetTab, settled: Settled, kind: str
@@ -86,7 +87,7 @@ def test_a_select_of_ones_own_is_one_step(qtbot: QtBot, table_tab: DatasetTab, s
     assert tab.steps.editor.text.toPlainText() == text
 
 
-@pytest.mark.slow(except_every=10)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "text",
     [
@@ -161,6 +162,7 @@ def test_what_sql_has_no_names_for_is_offered_in_other_forms(
     assert '.where("N > 3")' in QGuiApplication.clipboard().text()
 
 
+@pytest.mark.slow
 def test_sql_of_a_file_says_what_its_table_stands_for(
     qtbot: QtBot, file_tab: DatasetTab, file: Path, settled: Settled
 ) -> None:
@@ -210,6 +212,7 @@ def test_a_name_that_is_taken_can_be_replaced(qtbot: QtBot, grouped_tab: Dataset
     qtbot.waitUntil(lambda: table.store.views["late"].pipeline.steps == STEPS)
 
 
+@pytest.mark.slow
 def test_a_view_of_a_file_is_kept_beside_the_settings(
     qtbot: QtBot, file_tab: DatasetTab, settled: Settled, memory
 ) -> None:
@@ -223,6 +226,7 @@ def test_a_view_of_a_file_is_kept_beside_the_settings(
     qtbot.waitUntil(lambda: file_tab.line.active == STEPS)
 
 
+@pytest.mark.slow
 def test_a_view_whose_column_is_gone_says_so_on_its_chip(
     qtbot: QtBot, table_tab: DatasetTab, table: Table, settled: Settled
 ) -> None:
@@ -236,6 +240,7 @@ def test_a_view_whose_column_is_gone_says_so_on_its_chip(
     assert table_tab.view.num_rows == 1000
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("suffix", "read_file"), [(".csv", pc.read_csv), (".parquet", pq.read_table)])
 def test_what_is_shown_is_exported_in_its_order(
     qtbot: QtBot, grouped_tab: DatasetTab, tmp_path: Path, suffix: str, read_file: Callable[[Path], object]
@@ -246,6 +251,7 @@ def test_what_is_shown_is_exported_in_its_order(
     assert read_file(path).column("n").to_pylist() == grouped_tab.view.page(0, 9).column("n").to_pylist()
 
 
+@pytest.mark.slow
 def test_hidden_columns_and_the_order_on_screen_are_those_of_the_file(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, tmp_path: Path
 ) -> None:
@@ -271,6 +277,7 @@ def test_a_file_that_is_there_is_not_written_over(
     assert path.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_actions_take_a_column_whose_name_is_empty(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, settled, go_to
 ) -> None:

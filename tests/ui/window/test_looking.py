@@ -47,6 +47,7 @@ def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, ce
     assert settled().status == "1,000 rows"
 
 
+@pytest.mark.slow
 def test_a_filter_that_nothing_meets_says_so(file_tab, settled) -> None:
     file_tab.set_filter(col("delay") > 10_000)
     tab = settled()
@@ -68,6 +69,7 @@ def test_clicking_a_header_sorts_up_down_and_off(file_tab, settled, cell_text) -
     assert tab.sort == () and cell_text(tab, 1, "delay") == "-13"
 
 
+@pytest.mark.slow
 def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
     click_header(file_tab, "carrier")
     settled()
@@ -100,6 +102,7 @@ def test_control_click_on_a_header_selects_columns(file_tab, settled) -> None:
     assert file_tab.sort == () and file_tab.grid.hasFocus()
 
 
+@pytest.mark.slow
 def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled, go_to) -> None:
     go_to(file_tab, 0, "carrier")
     window.commands["filter_equal"].trigger()
@@ -113,7 +116,7 @@ def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled
     assert settled().view.num_rows == 750
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "count", "condition"),
     [
@@ -200,7 +203,7 @@ def texts_tab(window, tmp_path, settled):
     return settled()
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "text"), [*enumerate(['{"a":1}', "two\nlines", '"so" he said', ""])])
 def test_one_cell_is_copied_as_it_is(window, texts_tab, qtbot, row, text) -> None:
     QGuiApplication.clipboard().setText("before")
@@ -210,6 +213,7 @@ def test_one_cell_is_copied_as_it_is(window, texts_tab, qtbot, row, text) -> Non
     assert not texts_tab.messages.isVisible()
 
 
+@pytest.mark.slow
 def test_several_cells_are_quoted_only_where_they_would_be_taken_apart(window, texts_tab, qtbot) -> None:
     window.commands["select_all"].trigger()
     window.commands["copy"].trigger()
@@ -228,6 +232,7 @@ def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 999)
 
 
+@pytest.mark.slow
 def test_hidden_columns_come_back(window, file_tab, go_to) -> None:
     go_to(file_tab, 0, "carrier")
     assert not window.commands["show_columns"].isEnabled()
@@ -267,6 +272,7 @@ def test_the_look_in_force_stays_marked_and_nothing_is_styled_again(window, qtbo
     assert checked == [theme.Mode.SYSTEM]
 
 
+@pytest.mark.slow
 def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -> None:
     file_tab.grid.go_to(0, 0)
     window.commands["palette"].trigger()
@@ -332,6 +338,7 @@ def test_stop_during_a_sort_leaves_the_marks_of_the_rows_shown(
     assert tab.sort == tab.grid.column_header.sort == (SortKey("carrier"), SortKey("delay"))
 
 
+@pytest.mark.slow
 def test_a_sort_that_fails_leaves_the_marks_of_the_rows_shown(file_tab, settled, qtbot, monkeypatch) -> None:
     click_header(file_tab, "carrier")
     settled()
@@ -344,6 +351,7 @@ def test_a_sort_that_fails_leaves_the_marks_of_the_rows_shown(file_tab, settled,
     assert settled().grid.column_header.sort == (SortKey("delay"),)
 
 
+@pytest.mark.slow
 def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
     window, tmp_path, settled, go_to, qtbot
 ) -> None:
@@ -381,6 +389,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
     return filters
 
 
+@pytest.mark.slow
 def test_a_filter_is_evaluated_once_for_its_count_and_the_grid(table_tab, settled, evaluations) -> None:
     where = col("delay") > 400
     table_tab.set_filter(where)
@@ -389,6 +398,7 @@ def test_a_filter_is_evaluated_once_for_its_count_and_the_grid(table_tab, settle
     assert tab.status.startswith(f"{tab.view.num_rows:,} of 1,000 rows")
 
 
+@pytest.mark.slow
 def test_a_single_condition_in_the_builder_is_evaluated_once(table_tab, settled, evaluations) -> None:
     where = col("delay") > 400
     table_tab.set_filter(where)
@@ -401,6 +411,7 @@ def test_a_single_condition_in_the_builder_is_evaluated_once(table_tab, settled,
     assert counts == [f"{tab.view.num_rows:,}"]
 
 
+@pytest.mark.slow
 def test_each_of_several_conditions_in_the_builder_is_counted_alone(
     table_tab, settled, evaluations, qtbot
 ) -> None:
@@ -413,6 +424,7 @@ def test_each_of_several_conditions_in_the_builder_is_counted_alone(
     assert sorted(map(str, evaluations)) == sorted(map(str, [late & carrier, late, carrier]))
 
 
+@pytest.mark.slow
 def test_rows_that_change_are_counted_with_the_grid(table_tab, table, settled, evaluations, window) -> None:
     where = col("delay") > 400
     table_tab.set_filter(where)
@@ -447,6 +459,7 @@ def places(tab) -> list[QPoint]:
     return [corner, corner + QPoint(grid.columnViewportPosition(0), grid.row_top(0))]
 
 
+@pytest.mark.slow
 def test_a_message_moves_no_cell(file_tab, settled) -> None:
     before = places(file_tab)
     file_tab.messages.say("Copied 2 rows", ("Undo", lambda: None))
@@ -455,6 +468,7 @@ def test_a_message_moves_no_cell(file_tab, settled) -> None:
     assert file_tab.pane.rect().contains(file_tab.messages.geometry())
 
 
+@pytest.mark.slow
 def test_a_filter_keeps_the_width_of_the_row_numbers(window, tmp_path, settled) -> None:
     pq.write_table(pa.table({"a": range(200_000)}), tmp_path / "many.parquet")
     window.open_paths([tmp_path / "many.parquet"])
@@ -481,7 +495,7 @@ def test_the_window_fits_a_small_screen_at_large_text(window, file_tab, settled)
     window.commands["text_normal"].trigger()
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Tab])
 def test_keys_do_not_hang_while_every_column_is_hidden(qtbot, table_tab, settled, go_to, key) -> None:
     tab = settled()

@@ -70,6 +70,7 @@ def test_a_nested_cell_is_opened_by_keys_and_closed_by_escape(tab, go_to, qtbot,
     assert tab.nested_values.popup is None
 
 
+@pytest.mark.slow
 def test_a_double_click_opens_a_nested_cell_and_edits_another(tab, qtbot) -> None:
     for column in (2, 0):
         rect = tab.grid.cell_rect((3, column))
@@ -83,12 +84,14 @@ def test_a_double_click_opens_a_nested_cell_and_edits_another(tab, qtbot) -> Non
     tab.editing.dismiss()
 
 
+@pytest.mark.slow
 def test_enter_still_goes_down_in_other_columns(tab, go_to, qtbot) -> None:
     go_to(tab, 2, "id")
     qtbot.keyClick(tab.grid, Qt.Key.Key_Return)
     assert tab.grid.selection.current == (3, 0) and tab.nested_values.popup is None
 
 
+@pytest.mark.slow
 def test_null_says_that_it_holds_nothing(tab, go_to, qtbot) -> None:
     go_to(tab, 0, "address")
     qtbot.keyClick(tab.grid, Qt.Key.Key_Return)
@@ -149,6 +152,7 @@ def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled,
     assert isinstance(step, Compute) and [name for name, _ in step.values] == ["street", "lat"]
 
 
+@pytest.mark.slow
 def test_other_columns_offer_no_fields(window, tab) -> None:
     menu = open_column_menu(window, tab, "tags")
     assert not next(a for a in menu.actions() if a.text() == "Fields as columns…").isEnabled()
@@ -156,6 +160,7 @@ def test_other_columns_offer_no_fields(window, tab) -> None:
     assert tab.nested_values.ask_fields("tags") is None and tab.nested_values.ask_fields("gone") is None
 
 
+@pytest.mark.slow
 def test_the_menu_of_a_header_opens_the_fields(window, tab) -> None:
     choose(open_column_menu(window, tab, "address"), "Fields as columns…")
     assert tab.line.steps == ()
@@ -204,6 +209,7 @@ def test_a_nested_value_of_a_table_is_edited_from_what_is_open(table_tab, go_to,
     table_tab.editing.dismiss()
 
 
+@pytest.mark.slow
 def test_a_value_of_a_read_only_file_is_not_offered_for_editing(tab, settled, open_value) -> None:
     Path(tab.key[0]).chmod(0o444)
     tab.reload()

@@ -39,7 +39,7 @@ def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settl
     assert view.canvas.isVisible() and not view.grab().isNull()
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [ChartSpec("box", y="v"), MOST_OF_V, ChartSpec("scatter", "v", "n")])
 def test_values_too_close_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
     """Qt ends the program where the pixels per unit are infinite."""

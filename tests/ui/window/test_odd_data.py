@@ -119,7 +119,7 @@ def test_the_inspector_takes_odd_data(qtbot: QtBot, open_tab: Callable[[str], Da
                 qtbot.waitUntil(lambda figures=figures: figures.topLevelItemCount() > 0, timeout=20_000)
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["no rows", "other scripts"])
 def test_odd_data_is_exported_and_read_again(
     qtbot: QtBot, window: MainWindow, open_tab: Callable[[str], DatasetTab], tmp_path: Path, kind: str
@@ -138,6 +138,7 @@ def test_marks_that_turn_text_round_are_seen_in_the_grid(open_tab, cell_text) ->
     assert len(cell_text(tab, 0, ARABIC) or "") == len(ARABIC)
 
 
+@pytest.mark.slow
 def test_a_very_large_cell_is_copied_whole(qtbot: QtBot, open_tab, cell_text) -> None:
     tab = open_tab("20 MB")
     assert len(cell_text(tab, 0, "large") or "") <= 200
@@ -208,7 +209,7 @@ def test_a_file_that_changes_while_it_is_shown_says_so_and_can_be_left(
     assert window.tabs.dataset_tab is None
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", ["file", "table"])
 def test_a_view_whose_dataset_is_gone_says_so(
     qtbot: QtBot, window: MainWindow, file: Path, table: Table, settled: Settled, gone: str
@@ -250,7 +251,7 @@ STEPS: tuple[Step, ...] = (
 AT_ONCE, UNDER_WAY, IN_ITS_FORM = "at once", "under way", "in its form"
 
 
-@pytest.mark.slow(except_every=7)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("step", "moment"),
     [
@@ -283,6 +284,7 @@ def test_a_step_that_is_stopped_leaves_what_was_shown(
     assert table_tab.view.num_rows == rows and before in (Line(), Line.of([step]))
 
 
+@pytest.mark.slow
 def test_menus_open_where_there_is_nothing(window: MainWindow, open_tab: Callable[[str], DatasetTab]) -> None:
     tab = open_tab("no columns")
     tab.grid.menu_requested.emit(QPoint(10, 10))

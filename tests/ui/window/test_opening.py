@@ -44,6 +44,7 @@ def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory,
     assert window.windowTitle().startswith("flights.parquet")
 
 
+@pytest.mark.slow
 def test_tabs_of_several_files_stand_as_they_were_dropped_whichever_is_there_first(
     qtbot, window, file, settled, monkeypatch, tmp_path
 ) -> None:
@@ -66,6 +67,7 @@ def test_tabs_of_several_files_stand_as_they_were_dropped_whichever_is_there_fir
     assert settled().view.num_rows == 1000 and settled().name == "first.parquet"
 
 
+@pytest.mark.slow
 def test_an_ampersand_in_a_name_is_shown(window, file, settled) -> None:
     named = file.with_name("rides & fares.parquet")
     named.write_bytes(file.read_bytes())
@@ -99,6 +101,7 @@ def test_the_benchmark_tab_can_be_closed_and_opened_again(window, qtbot) -> None
     assert titles(window) == ["Benchmark"]
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_opened_with_the_keyboard_on_start(window, qtbot) -> None:
     window.activateWindow()
     window.commands["benchmark"].trigger()
@@ -129,6 +132,7 @@ def test_tables_stand_under_their_store_and_open(window, table, qtbot, settled) 
     assert tab.grid.isColumnHidden(tab.grid.grid_model.names.index("_id"))
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_counted_is_logged(
     window, store, table, rows, qtbot, monkeypatch, caplog
 ) -> None:
@@ -158,6 +162,7 @@ def test_a_folder_that_is_a_store_opens_as_one(window, tmp_path, rows, qtbot) ->
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
 
 
+@pytest.mark.slow
 def test_a_store_dropped_on_the_import_half_opens_as_one(window, tmp_path, rows, file, qtbot) -> None:
     with Store.open(tmp_path / "other") as second_store:
         second_store.create_table("trips", rows)
@@ -178,6 +183,7 @@ def test_a_store_chosen_with_open_folder_opens_as_one(window, tmp_path, rows, qt
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
 
 
+@pytest.mark.slow
 def test_a_text_file_grows_until_it_is_whole(window, tmp_path, qtbot, settled) -> None:
     path = tmp_path / "numbers.csv"
     path.write_text("n,text\n" + "".join(f"{i},row {i}\n" for i in range(400_000)))
@@ -227,6 +233,7 @@ def test_rows_go_on_coming_in_after_a_failed_look(window, tmp_path, qtbot) -> No
     qtbot.waitUntil(lambda: tab.status == "400,000 rows", timeout=15_000)
 
 
+@pytest.mark.slow
 def test_a_file_with_no_rows_says_so(window, tmp_path, rows, settled) -> None:
     import pyarrow.parquet as pq
 
@@ -265,6 +272,7 @@ def inner(widget) -> bool:
     return any(name in names for name in parents[:2])
 
 
+@pytest.mark.slow
 def test_made_data_opens(window, tmp_path: Path, settled) -> None:
     make_data.make("mixed", 5000, tmp_path / "mixed.parquet")
     window.open_paths([tmp_path / "mixed.parquet"])
@@ -323,6 +331,7 @@ def test_an_imported_column_keeps_its_note(tmp_path: Path) -> None:
         assert table.read().schema.field("version").metadata is None
 
 
+@pytest.mark.slow
 def test_a_name_in_a_tooltip_is_not_taken_for_html(window, settled, tmp_path: Path) -> None:
     file = tmp_path / "names.csv"
     file.write_text("<b>bold</b>,a\u202eb\n1,2\n")
@@ -333,6 +342,7 @@ def test_a_name_in_a_tooltip_is_not_taken_for_html(window, settled, tmp_path: Pa
     assert tips[1] == "a\\u202eb\nint64"
 
 
+@pytest.mark.slow
 def test_names_and_messages_show_marks_that_turn_text_round(window, settled, qtbot, tmp_path: Path) -> None:
     file = tmp_path / "a\u202egnp.csv"
     file.write_text("a\nx\n")
@@ -349,6 +359,7 @@ def test_names_and_messages_show_marks_that_turn_text_round(window, settled, qtb
     assert "\u202e" not in dialog.details
 
 
+@pytest.mark.slow
 def test_the_start_page_lists_recent_files_and_opens_them(window, file, memory, settled, qtbot) -> None:
     assert window.tabs.currentWidget() is window.start
     window.open_paths([file])

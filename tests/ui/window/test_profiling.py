@@ -56,6 +56,7 @@ def test_every_column_has_its_figures(view):
     assert "25%" in text(view, "carrier", Figure.TOP) and text(view, "carrier", Figure.MEAN) == ""
 
 
+@pytest.mark.slow
 def test_table_follows_the_filter_of_the_tab(qtbot, view, file_tab):
     file_tab.set_filter(col("delay") > 400)
     qtbot.waitUntil(lambda: not file_tab.loader.running)
@@ -108,6 +109,7 @@ def test_columns_are_widened_to_their_texts_once(qtbot, window, settled, tmp_pat
     assert table.columnWidth(Figure.MAX) == 60
 
 
+@pytest.mark.slow
 def test_search_leaves_columns_by_name_and_type(qtbot, view):
     qtbot.keyClicks(view.search, "int32")
     assert names(view) == ["delay"] and view.count.text() == "1 of 3 columns"
@@ -141,6 +143,7 @@ def test_escape_goes_back_to_the_rows_and_a_chart_takes_the_place(qtbot, window,
     assert not window.commands["edit_cell"].isEnabled()
 
 
+@pytest.mark.slow
 def test_figures_are_a_table_to_export(view):
     table = export_table(view.rows)
     assert table.column("column").to_pylist() == ["delay", "carrier", "note"]
@@ -167,5 +170,6 @@ def test_of_very_many_columns_those_on_screen_come_first(qtbot, window, settled,
     qtbot.waitUntil(lambda: not view.loader.busy)
 
 
+@pytest.mark.slow
 def test_view_comes_back_with_the_workspace(window, view, memory, file_tab):
     assert file_tab.state()["profiles"] is True

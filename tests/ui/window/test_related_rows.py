@@ -133,6 +133,7 @@ def test_a_relation_that_cannot_be_followed_says_why(shown_table, related, store
     assert flights.relations.of_column("carrier") == []
 
 
+@pytest.mark.slow
 def test_a_click_follows_to_the_row_and_back_leads_to_where_one_came_from(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
 ) -> None:
@@ -286,6 +287,7 @@ def test_rows_with_computed_columns_are_followed_and_groups_are_not(
     assert flights.relations.of_column("carrier") == []
 
 
+@pytest.mark.slow
 def test_a_file_shows_no_relations(qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, go_to) -> None:
     go_to(file_tab, 2, "delay")
     window.commands["inspector"].trigger()
@@ -321,6 +323,7 @@ def test_control_click_follows_from_columns_that_lead_on_and_selects_elsewhere(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
 
 
+@pytest.mark.slow
 def test_headers_mark_no_keys_of_groups(shown_table, settled: Settled, qtbot: QtBot) -> None:
     flights = shown_table("flights")
     flights.add_step(Group(("carrier",), (("n", agg.count()),)))
@@ -461,6 +464,7 @@ def test_a_circle_of_tables_is_opened_to_its_end_with_repeats_marked(
     assert any(text.startswith("↑ Ada") for text in marked)
 
 
+@pytest.mark.slow
 def test_a_circle_is_followed_round_and_back(
     qtbot: QtBot, window: MainWindow, circle: None, shown_table, settled: Settled, go_to
 ) -> None:

@@ -208,6 +208,7 @@ def test_a_key_of_several_columns_is_declared_with_the_keyboard(
     )
 
 
+@pytest.mark.slow
 def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     qtbot: QtBot, diagram: RelationsTab
 ) -> None:

@@ -66,6 +66,7 @@ def test_refresh_keeps_the_place(window, file_tab, file, longer, settled) -> Non
     assert file_tab.grid.top_row() == top and file_tab.grid.selection.current[0] == 700
 
 
+@pytest.mark.slow
 def test_conditions_of_columns_that_are_gone_are_taken_out(window, file_tab, file, rows, settled) -> None:
     where = (col("delay") > 0) & (col("carrier") == "AA")
     file_tab.set_filter(where)
@@ -98,6 +99,7 @@ def test_a_text_file_that_changed_is_read_to_its_new_end(window, tmp_path, settl
     qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "300,000 rows", timeout=15_000)
 
 
+@pytest.mark.slow
 def test_rows_read_while_a_text_file_came_in_do_not_replace_all_of_them(
     window, tmp_path, settled, qtbot, monkeypatch
 ) -> None:

@@ -110,7 +110,7 @@ def test_the_status_bar_says_what_is_selected(window, file_tab, rows, go_to, qtb
     assert figures_of(window) == ""
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("sorted_", [False, True])
 def test_a_whole_filtered_column_is_summed_up(window, file_tab, rows, settled, qtbot, sorted_) -> None:
     file_tab.set_filter(col("delay") > 100)

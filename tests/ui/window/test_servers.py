@@ -98,6 +98,7 @@ def test_a_connection_leads_to_folders_and_to_an_open_file(
     assert window.memory.recent[0].name == "02.parquet"
 
 
+@pytest.mark.slow
 def test_a_folder_is_opened_as_one_table(
     qtbot: QtBot, window: MainWindow, bucket: str, browse: Callable[[], ServerBrowser]
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_folder_is_opened_as_one_table(
     assert tab is not None and tab.view is not None and tab.view.num_rows == 30
 
 
+@pytest.mark.slow
 def test_names_are_narrowed_and_the_way_leads_up(
     qtbot: QtBot, bucket: str, browse: Callable[[], ServerBrowser]
 ) -> None:

@@ -50,6 +50,7 @@ def test_choice_is_applied_at_once_saved_and_reset(qtbot, window, page, memory):
     assert not row.reset.isVisible()
 
 
+@pytest.mark.slow
 def test_numbers_have_units_and_zero_says_what_it_stands_for(qtbot, page, memory):
     box = page.rows["query_memory_mb"].editor.box
     assert box.text() == "Automatic"
@@ -120,6 +121,7 @@ def test_switch_turns_the_workspace_off_and_on(qtbot, window, page):
     assert window.workspace.is_on
 
 
+@pytest.mark.slow
 def test_setting_that_needs_a_restart_says_so(page):
     said = {name: row.origin.text() for name, row in page.rows.items()}
     assert [name for name, text in said.items() if "next start" in text] == [

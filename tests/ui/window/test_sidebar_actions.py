@@ -76,6 +76,7 @@ def test_views_of_a_file_are_listed_under_it_and_open_in_its_tab(
     assert views(window) == []
 
 
+@pytest.mark.slow
 def test_a_view_that_is_saved_for_a_file_is_listed_at_once(window, file_tab, settled, qtbot) -> None:
     file_tab.set_filter(col("delay") > 400)
     settled()
@@ -121,6 +122,7 @@ def test_a_view_of_a_table_is_renamed_and_deleted(window, table, table_tab, qtbo
     assert list(saved) == ["early"]
 
 
+@pytest.mark.slow
 def test_a_name_that_is_taken_is_refused(window, table, table_tab, qtbot, menu_of) -> None:
     for name in ("late", "early"):
         table.store.views.save(name, table.where("delay > 400"))

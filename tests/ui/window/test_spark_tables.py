@@ -143,6 +143,7 @@ def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], Datas
     assert settled().view.num_rows == 7
 
 
+@pytest.mark.slow
 def test_refresh_asks_the_server_again(
     qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
 ) -> None:
@@ -151,6 +152,7 @@ def test_refresh_asks_the_server_again(
     qtbot.waitUntil(lambda: tab.view.num_rows == 700)
 
 
+@pytest.mark.slow
 def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
     tab: DatasetTab, settled: Callable[[], DatasetTab]
 ) -> None:
@@ -314,6 +316,7 @@ def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
     assert [rows.text(column) for column in range(3)] == ["Rows", "2,500", "5,000"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_told_in_the_message_bar(
     qtbot: QtBot, window: MainWindow, path: Path, settled: Callable[[], DatasetTab]
 ) -> None:

@@ -82,11 +82,13 @@ def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run
     assert len(console.names.current.store.sql(clipboard.text())) == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_ends_in_one_full_stop(run):
     refusal = message(run("drop table flights; select 1", CONTROL | SHIFT))
     assert refusal.endswith("or with store.drop_table in Python. 1 statement after it did not run.")
 
 
+@pytest.mark.slow
 def test_means_are_shown_with_the_digits_that_people_read(run):
     grid = run("select 2.0 / 3 as third, pi() as pi from flights limit 1").front_tab.grid
     texts = [grid.grid_model.index(0, grid.place(n)).data() for n in (0, 1)]
@@ -141,6 +143,7 @@ def test_the_second_statement_fails_and_the_third_does_not_run(run):
     assert "select dely from flights" in console.text
 
 
+@pytest.mark.slow
 def test_what_is_not_open_is_not_read(run, tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
@@ -281,6 +284,7 @@ def test_a_change_of_an_unknown_table_is_underlined_at_its_name(run):
     assert console.text == "update flights set delay = 1"
 
 
+@pytest.mark.slow
 def test_a_change_takes_no_keys_from_who_types_on(qtbot, console, table):
     console.editor.setFocus()
     QTest.keyClicks(console.editor, "delete from flights")
@@ -338,6 +342,7 @@ def test_a_long_answer_is_looked_at_while_it_comes_in(qtbot, console):
     qtbot.waitUntil(lambda: tab.messages.label.text().startswith("Stopped after"))
 
 
+@pytest.mark.slow
 def test_two_columns_of_one_name_are_both_shown(run):
     console = run("select delay, delay from flights limit 1")
     assert list(rows(console)[0]) == ["delay", "delay_2"]
@@ -389,6 +394,7 @@ def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, ru
         assert console.front_tab.view.num_rows == count, console.text
 
 
+@pytest.mark.slow
 def test_what_is_no_statement_here_is_refused_with_what_helps(run):
     for text, says in (
         ("selct carrier from flights", "No statement begins with SELCT. Did you mean 'select'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -34,6 +35,7 @@ def test_names_are_proposed_as_one_types(qtbot, console):
     assert not popup.isVisible()
 
 
+@pytest.mark.slow
 def test_running_a_statement_closes_the_list(qtbot, console):
     popup = console.editor.completer.popup()
     QTest.keyClicks(console.editor, "select carri from flights f where f.c")

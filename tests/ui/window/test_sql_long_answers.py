@@ -100,6 +100,7 @@ def test_closing_its_tab_ends_the_statement_and_frees_the_disk(qtbot, window, co
     qtbot.waitUntil(is_gone)
 
 
+@pytest.mark.slow
 def test_its_export_is_cancelled_and_leaves_no_file(qtbot, window, console, begin, tmp_path: Path):
     begin(LONG, 600_000)
     window.commands["export"].trigger()
@@ -127,6 +128,7 @@ def test_a_statement_without_end_is_stopped(qtbot, window, console):
         assert console.results.messages.label.text() == "Stopped." and not console.results.pages
 
 
+@pytest.mark.slow
 def test_other_tabs_are_read_while_a_statement_runs_without_end(one_reader, qtbot, window, console, table):
     console.editor.setPlainText(ENDLESS)
     QTest.keyClick(console.editor, Qt.Key.Key_Return, CONTROL)

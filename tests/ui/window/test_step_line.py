@@ -84,6 +84,7 @@ def test_the_icons_of_the_menu_of_steps_grow_with_the_text(qtbot: QtBot) -> None
         theme.current().set_text_scale(1.0)
 
 
+@pytest.mark.slow
 def test_groups_of_filtered_rows_are_not_said_to_be_of_all(table_tab: DatasetTab, settled: Settled) -> None:
     table_tab.apply(Line.of([Where(col("delay") > 0), BY_CARRIER]))
     assert settled().status.startswith("4 groups of the rows that meet the filter · ")
@@ -96,6 +97,7 @@ def test_a_form_that_was_never_finished_leaves_no_chip(qtbot: QtBot, table_tab: 
     assert texts(table_tab) == [] and not table_tab.visits.can_go_back
 
 
+@pytest.mark.slow
 def test_the_cross_of_a_form_leads_to_its_chip_as_escape_does(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -106,6 +108,7 @@ def test_the_cross_of_a_form_leads_to_its_chip_as_escape_does(
     assert table_tab.steps.editor is None and chip(table_tab, "by carrier").hasFocus()
 
 
+@pytest.mark.slow
 def test_a_short_chip_keeps_its_words_beside_its_buttons(qtbot: QtBot, table_tab: DatasetTab) -> None:
     add_step(qtbot, table_tab, "pivot")
     pivot = chip(table_tab, "Pivot")
@@ -150,6 +153,7 @@ def test_a_function_that_needs_a_column_begins_with_one(qtbot: QtBot, table_tab:
     qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "mean(delay)"])
 
 
+@pytest.mark.slow
 def test_columns_of_other_figures_are_fitted_anew_and_chosen_widths_stay(
     table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -305,6 +309,7 @@ def test_undo_is_of_data_alone(
     assert texts(settled()) == ["delay is more than 400"]
 
 
+@pytest.mark.slow
 def test_a_double_click_opens_a_group(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled, cell_text, go_to
 ) -> None:
@@ -330,6 +335,7 @@ def test_rows_that_are_computed_are_not_edited(
     assert not window.commands["change"].isEnabled() and not window.commands["set_null"].isEnabled()
 
 
+@pytest.mark.slow
 def test_columns_come_back_as_they_were(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     tab = settled()
     column = tab.grid.grid_model.names.index("note")
@@ -459,7 +465,7 @@ def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
     assert [step.kind for step in table_tab.steps.line.steps] == [Where, Limit]
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Pivot, Where])
 def test_a_form_stays_while_the_rows_are_read_again(
     qtbot: QtBot, table_tab: DatasetTab, table: Table, settled: Settled, kind: type[Step]
@@ -514,7 +520,7 @@ def test_a_filter_without_a_value_leaves_no_chip(
     assert texts(table_tab) == [] and table_tab.line.steps == ()
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("text_scale", [1.0, 1.5])
 def test_the_steps_to_add_are_all_in_sight(qtbot: QtBot, table_tab: DatasetTab, text_scale: float) -> None:
     theme.current().set_text_scale(text_scale)

@@ -243,6 +243,7 @@ def test_a_backup_is_made_and_restored_and_opened(
     assert store_page is not None and store_page.store["orders"].num_rows == ROWS
 
 
+@pytest.mark.slow
 def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
     qtbot: QtBot, page: StorePage, window: MainWindow, store: Store, tmp_path: Path
 ) -> None:
@@ -515,6 +516,7 @@ def test_what_another_program_commits_is_shown_within_seconds(
         qtbot.waitUntil(lambda: "new" not in _listed(window))
 
 
+@pytest.mark.slow
 def test_a_commit_of_the_window_is_not_taken_for_one_of_another_program(
     qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
 ) -> None:

@@ -33,6 +33,7 @@ def _forms() -> list[ColumnForm]:
     return [form for popup in popups for form in popup.findChildren(ColumnForm)]
 
 
+@pytest.mark.slow
 def test_the_menu_of_a_header_changes_columns(window, table_tab, go_to, qtbot) -> None:
     go_to(table_tab, 0, "note")
     table_tab.grid.column_header.menu_requested.emit(2, table_tab.mapToGlobal(table_tab.rect().center()))
@@ -178,6 +179,7 @@ def test_an_empty_table_is_made(window, store, qtbot, settled) -> None:
     assert schema.types[1:] == [pa.string(), pa.date32(), pa.string()]
 
 
+@pytest.mark.slow
 def test_a_table_is_made_of_what_is_shown(window, store, table_tab, table, settled, qtbot) -> None:
     table_tab.set_filter(col("delay") > 400)
     tab = settled()

@@ -78,6 +78,7 @@ def test_names_paths_and_values_are_copied(tmp_path: Path, page):
     assert tree.menu_of(group(page, "Columns")) is None
 
 
+@pytest.mark.slow
 def test_files_of_one_name_are_told_apart_by_their_folders(qtbot, window, tmp_path, settled):
     for year in (2023, 2024):
         (tmp_path / "trips" / f"year={year}").mkdir(parents=True)
@@ -126,6 +127,7 @@ def test_a_computed_result_says_what_it_is(qtbot, grouped, page, settled):
     assert page.kind.text().startswith("Computed from 1,000 rows") and not page.strip.isVisible()
 
 
+@pytest.mark.slow
 def test_a_table_says_its_store_and_version(qtbot, window, table, table_tab, settled):
     table.set_metadata({"source": "BTS"})
     table_tab.reload()

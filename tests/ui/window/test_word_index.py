@@ -232,6 +232,7 @@ def test_a_file_needs_a_table_first(qtbot: QtBot, window: MainWindow, file_tab: 
     window.findChildren(FileImportDialog)[0].close()
 
 
+@pytest.mark.slow
 def test_words_are_not_offered_elsewhere(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     condition_row = row(qtbot, table_tab, "carrier")
     qtbot.waitUntil(lambda: f"{LABEL}…" in operators(condition_row))

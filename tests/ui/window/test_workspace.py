@@ -352,6 +352,7 @@ def test_search_everywhere_comes_back_and_searches_when_asked(qtbot, window, tab
     assert search.status == status and search.tables
 
 
+@pytest.mark.slow
 def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab, go_to):
     file_tab.set_filter(col("delay") > 60)
     settled()
@@ -425,6 +426,7 @@ def test_two_hundred_tabs_come_back_without_being_opened(file, restart):
     assert not any(tab.is_opening for tab in again.tabs.pending_tabs if tab.key != (str(file),))
 
 
+@pytest.mark.slow
 def test_window_from_a_screen_that_is_gone_is_moved_to_one_that_is_there(window, restart):
     window.setGeometry(QRect(QPoint(9_000, 9_000), window.size()))
     again = restart(window)
@@ -444,7 +446,7 @@ def test_what_is_no_state_of_a_window_is_left_out(restart, state):
     assert again.tabs.tabs.count() == 0 and again.isVisible()
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "state",
     [
