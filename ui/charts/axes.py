@@ -131,9 +131,12 @@ class NumberTicks:
 
     def __init__(self, whole: bool = False, years: bool = False) -> None:
         self._whole, self._years = whole, years
+        self._end = 0.0
+        """The end of the axis that is further from 0: texts of all its ticks are alike."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
         """The ticks; None to use those of pyqtgraph."""
+        self._end = max(abs(low), abs(high))
         if not self._whole or high - low > FEW_WHOLE:
             return None
         return [(1.0, [float(number) for number in range(math.ceil(low), math.floor(high) + 1)])]
@@ -141,7 +144,7 @@ class NumberTicks:
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         if self._years:
             return [str(round(value)) if float(value).is_integer() else "" for value in values]
-        largest = max(map(abs, values), default=0.0)
+        largest = max(self._end, max(map(abs, values), default=0.0))
         if largest >= 1e6 or (largest and largest < 1e-4):
             return [short_number(value) if value else "0" for value in values]
         digits = max(0, math.ceil(-math.log10(spacing) - 1e-9)) if spacing < 1 else 0

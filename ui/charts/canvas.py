@@ -229,11 +229,12 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             high = max((panel.made.high for panel in self.panels), default=1.0)
             if not math.isfinite(low + high):
                 low, high = 0.0, 1.0
+            flat = 0 < low == high
             if low == high and not data.spec.log_y:  # a flat line is clearer above zero
                 low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
             room = MARGIN * (high - low or abs(high) or 1.0)
             stands = low == 0 if not data.spec.log_y else data.spec.kind in (BAR, HISTOGRAM)
-            low = low if stands and data.spec.kind not in (LINE, BOX) else low - room
+            low = low if stands and (flat or data.spec.kind not in (LINE, BOX)) else low - room
             high += room
         self._view = left, right
         stretch = map_stretch(low, high) if data.is_map and self.display.map else None

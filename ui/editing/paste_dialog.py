@@ -112,6 +112,7 @@ def problem_table(paste: Paste) -> QTableWidget:
     problems = paste.problems[:MOST_LISTED]
     table = QTableWidget(len(problems), 4)
     table.setAccessibleName("Cells that cannot be read")
+    theme.variant(table, "roomy")
     table.setHorizontalHeaderLabels(["Row", "Column", "Text", "Why"])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -74,7 +74,7 @@ class ReviewStrip(QFrame):
     def __init__(self, show: Act, discard: Act, copy: Act, save: Act) -> None:
         super().__init__()
         self.setObjectName("review")
-        theme.variant(self, "message")
+        theme.variant(self, "strip")
         self.label = QLabel()
         self.show_all, self.discard = QPushButton("Show…"), QPushButton("Discard")
         self.copy, self.save = QPushButton("Save a copy…"), QPushButton("Save")

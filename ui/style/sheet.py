@@ -383,6 +383,7 @@ QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
 QTableView[variant="grid"] { background: $window; }
 QTableView::item { padding: 0 5px; }
+QTableView[variant="roomy"]::item { padding: 3px 5px; }
 QTableView[variant="matrix"]::item { padding: 0; }
 QTableView[variant="matrix"] { background: $window; gridline-color: $window; }
 QTableView[variant="matrix"] QHeaderView::section { border: none; }
@@ -437,6 +438,7 @@ QFrame[variant="message-success"] { background: $success_soft; }
 QFrame[variant="message"][floating="true"] { border: 1px solid $accent; }
 QFrame[variant="message-danger"][floating="true"] { border: 1px solid $danger; }
 QFrame[variant="message-success"][floating="true"] { border: 1px solid $success; }
+QFrame[variant="strip"] { background: $accent_soft; border: none; border-top: 1px solid $border; }
 QFrame[variant="difference"] {
     background: $accent_soft; border: none; border-bottom: 1px solid $border;
 }

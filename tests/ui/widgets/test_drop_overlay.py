@@ -15,6 +15,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from lamella import Store
+from lamella.ui import theme
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
 
@@ -188,3 +189,18 @@ def test_a_store_can_be_dropped(qtbot, overlay: DropOverlay, tmp_path: Path) -> 
         drag(overlay, tmp_path / "shop").enter(LEFT)
         qtbot.waitUntil(lambda: overlay.title.text() == "A store of tables")
         assert overlay.open_zone.isVisible()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_titles_of_the_zones_are_level(qtbot, overlay: DropOverlay, text: Path, scale: float) -> None:
+    theme.current().set_text_scale(scale)
+    try:
+        overlay.window().resize(round(800 * scale), 500)
+        assert drag(overlay, text).enter(LEFT)
+        overlay.grab()
+        zones = (overlay.open_zone, overlay.import_zone)
+        titles = [zone.title.mapTo(overlay, zone.title.rect().topLeft()).y() for zone in zones]
+        assert titles[0] == titles[1]
+        assert all(zone.about.height() >= zone.about.heightForWidth(zone.about.width()) for zone in zones)
+    finally:
+        theme.current().set_text_scale(1.0)
