@@ -139,7 +139,9 @@ class FindBar(TwoPartBar):
         self.field.setAccessibleName("Find")
         self.case = option_button("Aa", "Match case")
         self.whole = option_button("'ab'", "Whole cell: matches only if the text is the whole cell")
-        self.regex = option_button(".*", "Regular expression, in RE2's syntax")
+        self.regex = option_button(
+            ".*", "Regular expression, in RE2's syntax: \\w is a letter from A to Z, \\pL any letter"
+        )
         self.columns = FindColumns()
         self.news = _News()
         self.show_column = QPushButton("Show it")

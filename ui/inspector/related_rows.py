@@ -347,13 +347,16 @@ def _only(related: RelatedRows) -> int | None:
 
 
 def _title(link: Link, links: Sequence[Link]) -> str:
-    """The other table, with the columns if several links lead there."""
+    """The other table, with the columns if several links lead there; those of a table to itself differ in
+    whose columns they are."""
     same = [
         candidate
         for candidate in links
         if (candidate.other, candidate.direction) == (link.other, link.direction)
     ]
     columns = link.columns if _is_out(link) else link.other_columns
+    if link.other == link.table:
+        return f"{link.other} by {'' if _is_out(link) else 'their '}{', '.join(columns)}"
     return link.other if len(same) == 1 else f"{link.other} by {', '.join(columns)}"
 
 

@@ -128,7 +128,8 @@ class JoinEditor(StepEditor):
         usable = [link for link in usable if all(name in self.types for name in link.columns)]
         for link in usable[:MOST_RELATED]:
             columns = link.columns if link.direction == "out" else link.other_columns
-            button = QToolButton(text=visible(f"{link.other} by {', '.join(columns)}"))
+            whose = "their " if link.direction == "in" and link.other == link.table else ""
+            button = QToolButton(text=visible(f"{link.other} by {whose}{', '.join(columns)}"))
             button.setToolTip(visible(str(link.relation)))
             theme.variant(button, "chip")
             button.clicked.connect(partial(self._take_related, link))

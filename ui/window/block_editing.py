@@ -312,6 +312,7 @@ class BlockEditing(QObject):
         )
         if table is not None:
             dialog.committed.connect(partial(self._replaced, table))
+        dialog.accepted.connect(grid.setFocus)  # undo is of the change there, and of typing in the find bar
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog

@@ -96,7 +96,10 @@ def test_the_row_page_lists_related_rows_both_ways(shown_table, related) -> None
     assert listed == [["flights", "10", "0", "4", "8", "12", "16", "All 10 rows"]]
     assert related(airlines, 2, "code") == [["flights", "0", "No rows"]]
     people = shown_table("people")
-    assert related(people, 1, "name") == [["people", "1", "Ada · NULL"], ["people", "1", "Dan"]]
+    assert related(people, 1, "name") == [
+        ["people by chief", "1", "Ada · NULL"],
+        ["people by their chief", "1", "Dan"],
+    ]
 
 
 def test_another_look_keeps_opened_rows_open(shown_table, related, qtbot: QtBot) -> None:
@@ -121,7 +124,7 @@ def test_rows_that_point_at_nothing_say_so(shown_table, related) -> None:
     assert related(flights, 2, "number") == [["airlines", "0", "NULL, points at nothing"]]
     assert related(flights, 3, "number") == [["airlines", "0", "Points at nothing: no XX there"]]
     people = shown_table("people")
-    assert related(people, 0, "name")[0] == ["people", "0", "NULL, points at nothing"]
+    assert related(people, 0, "name")[0] == ["people by chief", "0", "NULL, points at nothing"]
 
 
 def test_a_relation_that_cannot_be_followed_says_why(shown_table, related, store: Store) -> None:
@@ -427,7 +430,7 @@ def test_circles_of_rows_are_cut(qtbot: QtBot, shown_table, related, store: Stor
     related(people, 0, "name")
     ben = child(people, 0, 0)
     lines = open_row(qtbot, people, ben)
-    assert ["people", "1", "↑ Ada · 1"] in lines
+    assert ["people by chief", "1", "↑ Ada · 1"] in lines
     cut = next(k for k in range(ben.childCount()) if ben.child(k).child(0).text(0).startswith("↑"))
     assert ben.child(cut).child(0).childIndicatorPolicy() is not NO_MORE
 
@@ -484,6 +487,18 @@ def test_a_circle_is_followed_round_and_back(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is planes and current(settled(), "plane") == "P2")
     window.commands["back"].trigger()
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is pilots and current(settled(), "pilot") == "Ben")
+
+
+def test_both_ways_of_a_relation_of_a_table_to_itself_are_named(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled
+) -> None:
+    people = shown_table("people")
+    window.commands["join"].trigger()
+    editor = people.steps.editor
+    assert isinstance(editor, JoinEditor)
+    qtbot.waitUntil(editor.related.isVisible)
+    texts = [button.text() for button in editor.related.findChildren(QToolButton)]
+    assert {"people by chief", "people by their chief"} <= set(texts)
 
 
 @pytest.mark.slow

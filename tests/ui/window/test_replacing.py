@@ -59,6 +59,19 @@ def test_replace_shows_what_changes_and_makes_one_commit(
     assert table.count(col("note").starts_with("line")) == 0
 
 
+def test_after_replacing_the_keyboard_is_in_the_rows(
+    window, table_tab, go_to, replace, ready, settled
+) -> None:
+    go_to(table_tab, 0, "note")
+    window.commands["find"].trigger()
+    assert table_tab.finding.bar.field.hasFocus()
+    dialog = replace(table_tab)
+    dialog.find.setText("row 99")
+    ready(dialog).replace.click()
+    tab = settled()
+    assert window.focusWidget() is tab.grid, "so that Ctrl+Z undoes the change, and no typing"
+
+
 def test_a_change_far_into_a_text_is_in_sight():
     long = "broken glass, called twice, " * 9
     before, after = from_change(f"{long}late", f"{long}early")
