@@ -170,11 +170,11 @@ class DropZone(QWidget):
     def __init__(self, icon: str, title: str, about: str) -> None:
         super().__init__()
         self._icon_name, self.lit = icon, False
-        self.setMaximumSize(ZONE_SIZE)
         self.icon = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self.title = QLabel(title, alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.title, "title")
-        self.about = QLabel(about, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
+        above = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
+        self.about = QLabel(about, alignment=above, wordWrap=True)
         theme.variant(self.about, "muted")
         layout = QVBoxLayout(self)
         layout.setSpacing(theme.S)
@@ -195,8 +195,11 @@ class DropZone(QWidget):
             self._retint()
 
     def _retint(self) -> None:
-        icon = theme.current().icon(self._icon_name, "accent" if self.lit else "muted")
-        self.icon.setPixmap(icon.pixmap(ICON_SIZE, ICON_SIZE))
+        look = theme.current()
+        self.setMaximumSize(look.px(ZONE_SIZE.width()), look.px(ZONE_SIZE.height()))
+        self.about.setMinimumHeight(2 * look.line_height())  # so that titles side by side are level
+        icon = look.icon(self._icon_name, "accent" if self.lit else "muted")
+        self.icon.setPixmap(icon.pixmap(look.icon_size(ICON_SIZE)))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

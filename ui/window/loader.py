@@ -423,7 +423,7 @@ def _rows(content: TabContent) -> str:
             return _groups(content)
         if count <= source:
             return f"{count:,} of {source:,} rows"
-        return f"{quantity(count, 'row')} of {content.lines.source.num_rows:,}"
+        return f"{quantity(count, 'row')} from {source:,}"
     return f"{quantity(count, 'row')}{so_far}"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.ui import theme
-from lamella.ui.charts.axes import LogTicks, NameTicks, even_decimals
+from lamella.ui.charts.axes import ChartAxis, LogTicks, NameTicks, even_decimals
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,10 @@ def test_the_bar_of_all_other_values_keeps_its_label(qapp, nulls):
         ticks.fit(pixels, "bottom")
         [(_, shown)] = ticks.values(-0.5, len(keys) - 0.5, pixels, "bottom")
         assert 20 in shown
+
+
+def test_the_texts_of_all_levels_of_ticks_are_alike(qapp):
+    axis = ChartAxis("left")
+    levels = axis.tickValues(0, 1_050_000, 700)
+    texts = [text for spacing, values in levels for text in axis.tickStrings(values, 1.0, spacing)]
+    assert {"1M", "900k", "800k"} <= set(texts) and not any("," in text for text in texts)
