@@ -77,7 +77,7 @@ def test_import_linter_finds_nothing_where_nothing_is_imported(empty_house):
     assert check(LINT_IMPORTS, empty_house).returncode == 0
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("room", "line"),
     [

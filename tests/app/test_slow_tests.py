@@ -42,6 +42,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
+@pytest.mark.slow(after=5)
 @pytest.mark.parametrize(
     ("words", "passed"),
     [

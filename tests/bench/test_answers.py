@@ -25,7 +25,7 @@ ODD = "tests.bench.odd_systems:"
 ROWS = 20
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -> None:
     workload = WORKLOADS[name].at_small_scale()

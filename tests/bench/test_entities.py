@@ -75,7 +75,7 @@ def right(workload: Workload, operation: str, rows: int) -> str:
     return expected(workload, workload.operation(operation), rows)
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(after=2)
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("workload", "name"), TAKING_PART)
 def test_every_system_answers_rightly(workload: str, name: str, tmp_path: Path) -> None:
@@ -139,6 +139,7 @@ def test_a_cursor_gives_the_page_that_the_offset_gives() -> None:
         assert len(by) == 1
 
 
+@pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize(("workload", "name"), TAKING_PART)
 def test_every_system_says_how_durable_it_is(workload: str, name: str) -> None:
     assert "durable" in registry.load(name, WORKLOADS[workload].family).describe()

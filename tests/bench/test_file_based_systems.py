@@ -36,7 +36,7 @@ def filled(name: str, workload: Workload, folder: Path, rows: int) -> Any:
     return system
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", FILES)
 def test_a_key_of_integers_goes_with_columns_of_floats(name: str, tmp_path: Path) -> None:
     usable(name)

@@ -76,6 +76,7 @@ def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload(

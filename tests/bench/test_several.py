@@ -113,6 +113,7 @@ def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
     assert isinstance(message, Unsupported)
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_the_next_one(
     tmp_path: Path,
 ) -> None:

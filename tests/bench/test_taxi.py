@@ -66,7 +66,7 @@ def imported(request: pytest.FixtureRequest, benchmark_folder: Path) -> Imported
     return system, list(TaxiCycle(system, TAXI, ROWS).step("import"))
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 def test_every_system_answers_every_query_rightly_first_and_again(imported: Imported) -> None:
     system, samples = imported
     cycle = TaxiCycle(system, TAXI, ROWS)

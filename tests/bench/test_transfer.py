@@ -21,7 +21,7 @@ def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("benchmark")
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", FAMILIES["transfer"].places)
 def test_every_system_transfers_every_row(
     name: str, benchmark_folder: Path, monkeypatch: pytest.MonkeyPatch

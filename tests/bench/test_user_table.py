@@ -117,7 +117,7 @@ def loaded_systems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[
     return by_title
 
 
-@pytest.mark.slow(except_every=9)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("table", "where"),
     [("plain", where) for where in PLAIN_CONDITIONS] + [("odd", where) for where in ODD_CONDITIONS],
@@ -194,7 +194,7 @@ def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: P
     assert not any(cannot[name] for name in ("lamella", "duckdb", "polars", "pandas", "pyarrow", "pickle"))
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("columns", "where", "changed"),
     [

@@ -104,6 +104,7 @@ def test_an_address_is_no_path(current_folder: Path, call: Callable[[str], objec
     assert set(current_folder.glob("*")) <= before
 
 
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("value", NO_PATHS, ids=[ascii(value)[:20] for value in NO_PATHS])
 def test_what_is_no_path_is_refused(current_folder: Path, call: Callable[..., object], value: object) -> None:

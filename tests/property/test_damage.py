@@ -78,6 +78,7 @@ def right(whole: Path) -> Answers:
     return answers
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_files_of_a_store(whole: Path, right: Answers, tmp_path: Path, kind: str) -> None:
     assert KINDS[kind](whole), kind

@@ -140,7 +140,7 @@ SOME = {"f16": NAN_CELLS[::3], "f32": NAN_CELLS[1::3], "f64": NAN_CELLS}
 NAN_CASES = [(column, cells) for column, lists in (EACH if LONG else SOME).items() for cells in lists]
 
 
-@pytest.mark.slow(after=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("column", "cells"), NAN_CASES)
 def test_statistics_that_ignore_nan_lose_no_row(column: str, cells: list[float | None], ask: Ask) -> None:
     fitting = [operator for operator in OPERATORS.values() if operator.fits(FAMILIES[column].type)]
@@ -148,7 +148,7 @@ def test_statistics_that_ignore_nan_lose_no_row(column: str, cells: list[float |
     agree({column: cells}, [*trees, *map(Not, trees)], ask)
 
 
-@pytest.mark.slow(after=6)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["f32", "i64", "i8", "dec"])
 @pytest.mark.parametrize("cells", NAN_CELLS)
 def test_columns_are_compared_in_spite_of_statistics_that_ignore_nan(

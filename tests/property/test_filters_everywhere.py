@@ -58,6 +58,7 @@ def stores_closed() -> Iterator[None]:
     close_stores()
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("source", SOURCES)
 def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None:
     families, names = dict(FAMILIES), NAMES
@@ -81,6 +82,7 @@ def test_filters_find_what_plain_python_finds(source: str, folder: Path) -> None
     promise()
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize(
     ("where", "expected_rows"),

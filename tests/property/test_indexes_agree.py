@@ -139,7 +139,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @settings(max_examples=max(1, RUNS // 5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)

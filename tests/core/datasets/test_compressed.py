@@ -65,7 +65,7 @@ def test_json_of_both_kinds(tmp_path: Path, way: str) -> None:
         assert opened(tmp_path / "a").read().to_pylist() == rows
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_large_one_is_read_through_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

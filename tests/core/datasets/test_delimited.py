@@ -111,6 +111,7 @@ def test_headers(tmp_path: Path, data: str, names: list[str]) -> None:
     assert open_dataset(tmp_path / "x.csv").schema.names == names
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("size", [200 << 10, 3 << 20])
 @pytest.mark.parametrize("quoted", [False, True])
 def test_a_long_header_is_not_cut(tmp_path: Path, size: int, quoted: bool) -> None:

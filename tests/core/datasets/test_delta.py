@@ -114,7 +114,7 @@ PARTITIONS: list[tuple[pa.DataType, Any, Any]] = [
 ]
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("kind", "first_key", "second_key"), PARTITIONS, ids=[str(kind) for kind, *_ in PARTITIONS]
 )

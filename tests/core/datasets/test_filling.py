@@ -76,6 +76,7 @@ def test_rows_grow_and_never_shrink_while_it_fills(tmp_path: Path) -> None:
     assert dataset.num_rows == ROWS + 1
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("last", "kind", "first"),
     [
@@ -102,6 +103,7 @@ def test_a_value_far_in_the_file_widens_its_column(
         assert rows["n"][-1].as_py() == last.partition(",")[0]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("first", "last"), [("9007199254740993", "0.5"), ("0.5", "9007199254740993")])
 def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
     tmp_path: Path, first: str, last: str
@@ -114,7 +116,7 @@ def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
     assert dataset.read(["n"])["n"].to_pylist() == [first, *map(str, range(ROWS)), last]
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("first", "later", "kind"),
     [
@@ -324,6 +326,7 @@ def test_a_cache_in_a_folder_of_the_users_leaves_what_is_theirs(tmp_path: Path) 
     assert {path.name for path in (tmp_path / "cache").iterdir()} == {"letters", "0" * 24}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("most", "left"), [(0, 0), (1 << 30, 2)])
 def test_the_longest_unused_goes_first_when_there_is_too_much(tmp_path: Path, most: int, left: int) -> None:
     for name in ("a.csv", "b.csv"):

@@ -344,7 +344,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow(except_every=10)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_file_is_answered_as_pyarrow_reads_it(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     assert problems(make(tmp_path / "made.parquet"), tmp_path, thorough=False) == []

@@ -85,7 +85,7 @@ def test_int96_of_a_page_that_is_joined_keeps_its_nanoseconds(tmp_path, monkeypa
     assert View(open_dataset(path).snapshot()).page(1, 2)["t"].cast(pa.int64()).to_pylist() == [2, 3]
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [NEAR, FAR])
 def test_int96_inside_nested_columns(tmp_path: Path, values: list) -> None:
     moment = pa.timestamp("us")

@@ -60,6 +60,7 @@ def test_the_file_of_a_german_bank_opens_as_what_it_is(tmp_path: Path, encoding:
     assert bank.remarks == (f"2 lines above the table are left out: {titles}",)
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("values", "kind", "expected"),
     [
@@ -188,6 +189,7 @@ def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
     assert dataset.read(limit=1).to_pylist() == [{"a": "31.12.2025", "b": "1.234,50"}]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("options", "values", "expected"),
     [

@@ -153,6 +153,7 @@ def test_nanoseconds_are_told_apart() -> None:
             assert engine.execute(f"SELECT epoch_ns(moment) FROM rows WHERE {where}").fetchall() == [(2,)]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", ['a"b', "a b", "select", "é😀", "x\ny", "'", "--", "$1", "{0}", ""])
 def test_any_column_name_can_be_asked(name: str) -> None:
     schema = pa.schema([(name, pa.string())])
@@ -225,6 +226,7 @@ print("pandas" in sys.modules)
     assert result.stdout.strip() == "False"
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("type_", [pa.float32(), pa.float64()])
 @pytest.mark.parametrize(
     ("tree", "met"),

@@ -148,7 +148,7 @@ def grown(inner: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
 TREES = st.recursive(SIMPLE, grown, max_leaves=5)
 
 
-@pytest.mark.slow(after=12)
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize("operator", OPERATORS)
 @settings(max_examples=RUNS // 6)
 @given(data=st.data())

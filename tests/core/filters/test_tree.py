@@ -94,7 +94,7 @@ def test_words_that_python_would_swallow_are_refused(wrong: object) -> None:
         wrong()  # type: ignore[operator]
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("combine", [any_of, all_of])
 def test_thousands_of_terms_run_everywhere(combine: object) -> None:
     if combine is any_of:

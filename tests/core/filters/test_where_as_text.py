@@ -50,6 +50,7 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
     return open_dataset(tmp_path / "flights.parquet")
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("read_rows", READS.values(), ids=READS)
 def test_text_reads_what_the_expression_reads(rows: Dataset, read_rows: Callable[[Any, Any], object]) -> None:
     assert (
@@ -72,6 +73,7 @@ def test_text_changes_what_it_says(table: Table, change: Callable[[Table, Any], 
     assert table.count("n in (1, 4)") == 2
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize(
     ("wrong", "reason"), [("m > 1", "no column 'm'"), ("n > > 1", "value"), ("", "empty")]

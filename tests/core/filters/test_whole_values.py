@@ -122,6 +122,7 @@ REFUSED: list[tuple[Filter | str, type[LamellaError], str]] = [
 ]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("where", "kind", "reason"), REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_compared_as_a_whole_is_refused(
     table: Table, where: Filter | str, kind: type[LamellaError], reason: str

@@ -53,6 +53,7 @@ def entries() -> list[Path]:
     return sorted(card_cache.default_folder().glob("*.json"))
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_card_is_read_as_it_was_made(name: str, file: Path) -> None:
     first = card(opened(file), name)

@@ -256,7 +256,7 @@ TYPES: dict[str, pa.Array] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.MonkeyPatch) -> None:

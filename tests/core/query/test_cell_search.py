@@ -95,7 +95,7 @@ PATTERNS = [
 ]
 
 
-@pytest.mark.slow(except_every=7)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.text)
 def test_cells_found_are_those_of_python(table, pattern) -> None:
     snapshot = table.snapshot()

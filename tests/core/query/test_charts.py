@@ -273,6 +273,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("kind", "words"), CASES)
 def test_the_condition_of_a_place_finds_the_rows_that_it_counts(rows, kind, words):
     data, query = chart(rows, kind, **words), query_of_rows(rows)
@@ -295,6 +296,7 @@ def test_a_brush_touches_places():
     assert data.x.range_between(20, 30) == ()
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("kind", TITLES)
 def test_rows_that_cannot_be_drawn_leave_an_empty_chart(kind):
     for values in (
@@ -496,7 +498,7 @@ def test_the_types_of_columns_decide_what_is_drawn(rows, names, expected):
     assert suggest(names, types) == expected
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("before", TITLES)
 @pytest.mark.parametrize("after", TITLES)
 def test_another_type_of_chart_of_the_same_columns_can_be_drawn(rows, before, after):

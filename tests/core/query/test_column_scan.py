@@ -160,6 +160,7 @@ def test_extremes_in_footers_spare_a_scan(file, scans):
     assert scans == ["counts"]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_values_that_are_no_numbers_are_left_out_and_counted(tmp_path, value, scans):
     rows = some_rows()

@@ -91,7 +91,7 @@ def alike(ask: Callable[[], pa.Table]) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow(except_every=7)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_type_is_answered_from_memory_as_from_its_files(store: Store, name: str) -> None:
     table = table_of(store)
@@ -187,6 +187,7 @@ def test_changes_to_columns_are_seen(store: Store) -> None:
     assert alike(lambda: store.sql("select later, count(*) n from t group by 1")) == [{"later": None, "n": 4}]
 
 
+@pytest.mark.slow
 def test_a_change_in_another_process_is_seen(store: Store) -> None:
     table = store.create_table("t", {"kind": ["a"] * 100})
     table.maintenance.flush()

@@ -31,6 +31,7 @@ def test_values_of_one_compute_may_use_those_before_them(table):
     assert answer.to_pylist()[0] == {"_id": 0, "a": 100, "b": 2, "c": 20, "d": 120}
 
 
+@pytest.mark.slow
 def test_conditions_behind_each_other_are_as_many_as_anyone_asks(table):
     rows = table.compute(z=col("a"))
     for least in range(1000):

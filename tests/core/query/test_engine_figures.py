@@ -56,7 +56,7 @@ def pair(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return open_dataset(path), open_dataset(f"{spark_address}/parquet:{path}")
 
 
-@pytest.mark.slow(except_every=8)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "spec",
     [
@@ -96,7 +96,7 @@ def test_a_chart_of_a_line_of_steps_shows_points_of_few_rows(pair: tuple[Dataset
     assert engine.shows_points and compare_answers(own.table, engine.table, in_order=False).is_same
 
 
-@pytest.mark.slow(except_every=6)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
 def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name: str) -> None:
     table, engine = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, "rows")
@@ -112,7 +112,7 @@ def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name:
     assert theirs.mean == pytest.approx(ours.mean, nan_ok=True)
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
 def test_cards_have_figures_of_all_rows_and_of_those_that_meet_a_filter(
     pair: tuple[Dataset, SparkTable], name: str

@@ -97,7 +97,7 @@ def paged(table: Table, size: int) -> list[int]:
     raise AssertionError("the pages do not end")
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("case", WIDENED)
 def test_a_widened_column_is_one_column(tmp_path: Path, case: str, state: str) -> None:
@@ -116,6 +116,7 @@ def test_a_widened_column_is_one_column(tmp_path: Path, case: str, state: str) -
         assert table.read().equals(rows.take(pa.array(firsts)))
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("state", STATES)
 def test_sql_counts_durations_in_the_unit_of_the_column(tmp_path: Path, state: str) -> None:
     with Store.open(tmp_path / "s") as store:
@@ -192,7 +193,7 @@ NESTED = {
 }
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("pending", [True, False])
 @pytest.mark.parametrize("kind", NESTED)
 def test_nested_values_are_sorted_and_told_apart(tmp_path: Path, kind: str, pending: bool) -> None:
@@ -219,6 +220,7 @@ def test_sql_has_long_decimals_as_text_with_every_digit(tmp_path: Path) -> None:
         assert store.sql("select _id from t where v = '-0.05'").to_pylist() == [{"_id": 2}]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     "text",
     [

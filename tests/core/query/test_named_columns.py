@@ -67,6 +67,7 @@ def test_where_any_column_may_be_meant_all_are_bound(text: str) -> None:
     assert named(text) is None
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("text", "rows"),
     [

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 }
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("case", CASES)
 def test_nested_divisions_are_what_python_makes_of_them(table, case, depth):
@@ -75,6 +75,7 @@ def python(value: Any, depth: int, step: Callable[[Any, int], Any]) -> Any:
         return None
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_nested_beginnings_of_days_are_that_of_the_day(table, depth):
     expression = nested(col("t"), depth, lambda x, _: x.truncate("day"))
@@ -95,7 +96,7 @@ REPEATING: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("case", REPEATING)
 def test_the_text_of_nested_calls_grows_with_their_number(case):
     fields = Fields("t", tuple(Field(field.name, field.type, f"c{n}") for n, field in enumerate(ROWS.schema)))

@@ -117,7 +117,7 @@ def in_order(rows: list[Row], path: str, descending: bool) -> list[int]:
     return [r["_id"] for r in [*present, *(r for r in rows if at(r, path) is None)]]
 
 
-@pytest.mark.slow(except_every=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("path", ["place.city", "place.at.lat", "place.zip"])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_rows_are_sorted_and_paged_by_a_field(worn: tuple[Table, list[Row]], path: str, sign: str) -> None:

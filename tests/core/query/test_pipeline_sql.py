@@ -181,6 +181,7 @@ def test_simple_selects_become_steps_with_the_same_answer(store: Store, text: st
     assert read(store, text) == sorted(map(str, actual.read().to_pylist()))
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -64,6 +64,7 @@ def cursors(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return cursors_made
 
 
+@pytest.mark.slow(after=1)
 def test_who_asks_again_binds_nothing(ask: Ask, cursors: list[Any]) -> None:
     for _ in range(3):
         assert ask().to_pylist() == SUMS
@@ -83,6 +84,7 @@ def test_a_kept_cursor_holds_no_rows(ask: Ask) -> None:
         caches.limit(caches.DEFAULT_CACHE_BYTES)
 
 
+@pytest.mark.slow(after=1)
 def test_a_change_is_seen(ask: Ask, table: Table, cursors: list[Any]) -> None:
     table.insert([{"kind": "c", "n": 7}])
     assert ask().to_pylist() == [*SUMS, {"kind": "c", "n": 1, "s": 7}]
@@ -91,6 +93,7 @@ def test_a_change_is_seen(ask: Ask, table: Table, cursors: list[Any]) -> None:
         assert ask().to_pylist() == SUMS
 
 
+@pytest.mark.slow(after=1)
 def test_who_is_cancelled_leaves_no_cursor_behind(
     ask: Ask, cursors: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +114,7 @@ def test_who_is_cancelled_leaves_no_cursor_behind(
     assert len(cursors) == 1
 
 
+@pytest.mark.slow(after=1)
 def test_several_ask_at_the_same_time(ask: Ask) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _n: ask().to_pylist(), range(64)))
@@ -139,6 +143,7 @@ def test_versions_are_told_apart(table: Table) -> None:
         assert table.store.sql(BY_KIND)["n"].to_pylist() == [10_001, 9_999]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("files", [False, True])
 def test_copies_of_a_store_are_told_apart(table: Table, tmp_path: Path, files: bool) -> None:
     table.store.backup(tmp_path / "copy")

@@ -161,7 +161,7 @@ NESTED = {"list", "fixed list", "struct", "map"}
 FREQUENT = NESTED | {"long decimal", "boolean", "text", "dictionary", "bytes", "fixed bytes"}
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_one(store: Store, kind: str, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:

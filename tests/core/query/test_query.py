@@ -269,6 +269,7 @@ def test_what_is_no_step_is_refused_at_once(store, ask):
         ask(store["t"])
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize("key", ["k", "huge", "id", "word", "span", "point", "inside"])
 def test_groups_of_any_key_have_their_subtotals(store, key):
     """Null is a key of its own, in the level above as well."""

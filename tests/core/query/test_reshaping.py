@@ -66,6 +66,7 @@ SPREAD: dict[str, tuple[pa.Array, int]] = {
 }
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("name", SPREAD)
 def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
     values, parts = SPREAD[name]

@@ -58,6 +58,7 @@ def test_numbers_of_rows_and_lists_of_names_are_what_they_have_to_be(store: Stor
         Query.of({"source": "t", "steps": [step]}, store.__getitem__)
 
 
+@pytest.mark.slow
 def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Store) -> None:
     t, grouped = store["t"], [agg.quantile("i", 0.5), agg.first("k", where="i > 1")]
     for query in (

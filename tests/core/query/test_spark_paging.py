@@ -64,7 +64,7 @@ def pieces(line: Line, source: object) -> list[LineView]:
     return views
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     "steps",
     [
@@ -131,7 +131,7 @@ def floats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow(except_every=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("keys", [("f",), ("-f",), ("g", "-id"), ("-g", "f"), ("id",)])
 @pytest.mark.parametrize("limit", [31, 100])
 def test_rows_go_on_behind_floats_of_every_sort(

@@ -113,6 +113,7 @@ ONE_AND_NULL: dict[str, tuple[pa.DataType, Any]] = {
 }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("kind", ONE_AND_NULL)
 def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: str, stored: bool) -> None:

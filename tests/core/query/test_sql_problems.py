@@ -118,6 +118,7 @@ def test_table_with_its_store_in_front():
     assert "Write DESCRIBE SELECT" in str(failure("describe sample.flights"))
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("text", "dialect", "expected"),
     [

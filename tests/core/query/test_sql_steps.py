@@ -100,6 +100,7 @@ def test_its_columns_may_not_depend_on_the_rows(flights: Table) -> None:
         assert flights.query().sql("SELECT 1 AS a, 2 AS a").schema
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -26,6 +26,7 @@ def store(tmp_path: Path) -> Store:
         yield opened
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("text", "parameters"),
     [
@@ -69,6 +70,7 @@ def test_a_single_text_is_no_list_of_parameters(store: Store) -> None:
 PAST = "select sum(price) s from prices"
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(("version", "total"), [("1", 4.0), ("'first prices'", 4.0), ("2", 12.0), ("3", 9.5)])
 def test_a_table_is_read_at_a_version(store: Store, version: str, total: float) -> None:
     assert store.sql(f"{PAST} at (version => {version})").to_pylist() == [{"s": total}]
@@ -191,7 +193,7 @@ THROUGH = [
 ]
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("text", THROUGH)
 @pytest.mark.parametrize("kind", TYPES)
 def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: str, text: str) -> None:
@@ -203,6 +205,7 @@ def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: 
         assert actual.column(0).to_pylist() == table.read()["v"].to_pylist()
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -55,7 +55,7 @@ CHANGES: list[tuple[str, Any, tuple[int, int, int], list[tuple[Any, ...]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(("text", "parameters", "counts", "left"), CHANGES)
 def test_a_change_is_a_commit(store: Store, text: str, parameters: Any, counts: Any, left: Any) -> None:
     before = rows(store)

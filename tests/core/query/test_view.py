@@ -127,6 +127,7 @@ def test_a_view_takes_its_condition_as_text_too(table: Table) -> None:
     )
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("deleted", "inserted"),
     [(range(0, 50, 7), 3), (range(11_000), 2_000)],

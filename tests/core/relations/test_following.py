@@ -337,6 +337,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("arguments", "kind", "reason"), BAD, ids=lambda v: str(v)[:40])
 def test_what_cannot_be_a_relation_is_refused(
     store: Store, arguments: tuple[Any, ...], kind: type[LamellaError], reason: str

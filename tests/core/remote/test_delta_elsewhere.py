@@ -161,6 +161,7 @@ def test_a_folder_opens_though_those_above_it_may_not_be_listed(
     assert open_dataset(f"s3://{bucket}/closed/open").num_rows == 1
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("is_inline", [True, False], ids=["inline", "file"])
 def test_rows_of_deletion_vectors_are_left_out(s3: S3Server, bucket: str, tmp_path: Path, is_inline: bool):
     root = tmp_path / "marked"

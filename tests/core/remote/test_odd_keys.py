@@ -71,6 +71,7 @@ def test_markers_of_folders_are_no_files(s3: S3Server, bucket: str):
     assert open_dataset(f"s3://{bucket}/deep").num_rows == 2
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("odd", ["odd//x.csv", "odd/../x.csv", "odd/t\tb.csv"], ids=["empty", "up", "tab"])
 def test_a_key_that_cannot_be_read_is_named_and_hides_no_other(s3: S3Server, bucket: str, odd: str):
     for key in ("a.csv", odd, "z/b.csv"):

@@ -188,7 +188,7 @@ class CancelledAt(Job):
             canceller.join()
 
 
-@pytest.mark.slow(except_every=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("megabytes", [0, 9, 20, 24], ids=["begin", "first part", "between", "end"])
 def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path, megabytes: int):
     """It leaves neither an object nor parts of one, which would be charged for but never visible."""
@@ -203,6 +203,7 @@ def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tm
     assert target.read_bytes() == b"another"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("megabytes", [1, 9])
 def test_an_upload_hears_a_cancel_while_the_server_is_silent(
     s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int
@@ -249,6 +250,7 @@ def test_a_file_that_changes_is_refused_as_a_local_one_is(s3: S3Server, bucket: 
     assert open_dataset(address).read()["x"].equals(trips["tip"])
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_cache(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
     s3.put(bucket, "trips.parquet", parquet)
     code = "from lamella.core.remote.paths import RemotePath as Path; print(len(Path(%r).read_bytes()))"

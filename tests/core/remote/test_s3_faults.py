@@ -55,6 +55,7 @@ def test_missing_files_and_buckets_are_told_apart(s3: S3Server, bucket: str, add
         open_dataset("s3://no-such-bucket/trips.parquet")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

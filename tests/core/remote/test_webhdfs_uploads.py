@@ -232,6 +232,7 @@ def test_a_lost_answer_to_the_last_step_is_no_error(hdfs: HdfsServer, draft: Pat
     assert hdfs.files["/data/new.json"] == b"{}"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("earlier", [False, True])
 def test_a_lost_request_for_the_last_step_is_an_error(hdfs: HdfsServer, draft: Path, earlier: bool):
     """This also holds if a file of the same size exists, which stays; nothing else is left."""

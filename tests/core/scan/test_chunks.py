@@ -42,6 +42,7 @@ def read_in_every_way(dataset: Dataset) -> None:
         assert dataset.read(where=col("x") == offset).num_rows == 1
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("groups", [0, 3, 8, 12, 100])
 def test_both_caches_together_stay_within_the_limit(dataset: Dataset, groups: int) -> None:
     caches.limit(groups * GROUP_BYTES)

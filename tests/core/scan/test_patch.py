@@ -48,6 +48,7 @@ def expected(base: pa.ChunkedArray, places: np.ndarray, values: pa.Array) -> lis
     return rows
 
 
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize("nulls", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize("name", VALUES)
 def test_the_new_values_stand_in_their_places_and_shared_memory_is_left_alone(
@@ -77,6 +78,7 @@ def test_memory_that_was_just_decoded_is_written_to(name: str) -> None:
     assert answer.to_pylist() == expected_values
 
 
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize("count", [1, FEW_GAPS, FEW_GAPS + 1, 80])
 @pytest.mark.parametrize("name", VALUES)
 def test_rows_are_left_out(name: str, count: int) -> None:

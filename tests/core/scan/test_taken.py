@@ -48,7 +48,7 @@ def row(place: int) -> dict[str, object]:
     return numbers | {"text": None if place % 7 == 0 else f"row {place}"}
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "places",
     [

@@ -106,6 +106,7 @@ BY_KEY: dict[str, Callable[[Rows], Rows]] = {
 }
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("shape", BY_KEY.values(), ids=BY_KEY)
 def test_rows_found_by_a_key_change_and_keep_their_ids(
     store: StoreType, shape: Callable[[Rows], Rows]
@@ -149,6 +150,7 @@ REFUSED: dict[str, tuple[Callable[[Rows], Rows], type[Exception]]] = {
 }
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(("shape", "error"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_late_changes_nothing(
     store: StoreType, shape: Callable[[Rows], Rows], error: type[Exception]

@@ -320,7 +320,7 @@ LOST = [
 ]
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(("values", "kind", "named"), LOST, ids=lambda v: str(getattr(v, "type", v)))
 def test_a_cast_that_would_lose_a_value_is_refused_by_name(
     store: Store, values: pa.Array, kind: Any, named: str

@@ -87,7 +87,7 @@ def assert_clean(store: Store) -> None:
     assert list((store.path / "tmp").iterdir()) == []
 
 
-@pytest.mark.slow(except_every=9)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
     """Each round has a little more space, so that the work fails at a later point."""

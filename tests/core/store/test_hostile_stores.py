@@ -334,6 +334,7 @@ def contents(store: Path) -> dict[str, list[tuple[object, ...]]]:
         return {table: catalog.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
@@ -437,6 +438,7 @@ def test_numbers_that_are_used_up_are_named_and_not_the_disk(
         assert any(f"table {kind} holds" in problem for problem in store.maintenance.verify().problems)
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("name", [7, 0.5, b"t", None])
 def test_a_table_whose_name_is_no_text_leaves_the_others_readable(
     whole: Path, tmp_path: Path, name: object
@@ -518,7 +520,7 @@ def test_data_files_that_share_ids_or_rows_are_refused_when_the_table_is_read(
         assert store["u"].count() == 2
 
 
-@pytest.mark.slow(except_every=11)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=[".".join(text) for text in TEXTS])
 def test_a_hostile_text_of_the_catalog_does_no_harm(
     whole: Path, outside: Path, tmp_path: Path, table: str, column: str
@@ -530,7 +532,7 @@ def test_a_hostile_text_of_the_catalog_does_no_harm(
     )
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("table", "column"),
     NUMBERS if ROUNDS > 1 else SOME_NUMBERS,

@@ -164,7 +164,7 @@ def test_bad_lines_of_an_import_that_fails_do_not_stay(
     assert (rows(store), store["stock"].version, store.tables) == (before, version, ["stock"])
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=1)
 @MODES
 @pytest.mark.parametrize("count", [1, 30_000])
 def test_an_import_is_undone_without_the_table_of_its_bad_lines(

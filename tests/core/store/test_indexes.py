@@ -105,6 +105,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize("values", KEYS, ids=lambda values: str(values.type))
 def test_rows_of_few_keys_are_found_by_the_index(
     store: Store, values: pa.Array, monkeypatch: pytest.MonkeyPatch
@@ -229,6 +230,7 @@ def test_an_index_whose_column_no_version_has_is_forgotten(store: Store, table: 
     assert store._catalog.indexes(table._reader.table_id) == [] and index_files(store) == []
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("harm", ["cut", "flipped", "emptied", "gone"])
 def test_a_damaged_index_is_noticed_and_made_anew(
     store: Store, table: Table, harm: str, caplog: pytest.LogCaptureFixture
@@ -325,6 +327,7 @@ def test_rows_of_files_that_lack_the_column_are_null_in_its_index(table: Table) 
     assert table.count(col("late").is_null()) == ROWS
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("harm", ["cut", "overwritten"])
 def test_an_index_file_that_is_harmed_while_it_is_open_is_made_anew(
     store: Store, table: Table, harm: str

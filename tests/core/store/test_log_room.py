@@ -53,6 +53,7 @@ def test_one_commit_makes_no_room(tmp_path: Path) -> None:
         assert log_of(store.path).read_bytes()[-1024:] != bytes(1024)
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("commits", [1, 2, 3, 11, COMMITS])
 def test_a_crash_at_any_size_loses_no_commit(tmp_path: Path, commits: int) -> None:
     with begun(tmp_path / "s") as store:
@@ -153,6 +154,7 @@ def test_room_that_earlier_openings_left_is_used_before_more_is_made(tmp_path: P
         assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
 
 
+@pytest.mark.slow
 def test_writers_that_take_turns_do_not_make_room_for_each_others(tmp_path: Path) -> None:
     with begun(tmp_path / "s") as store, Store.open(tmp_path / "s") as elsewhere:
         for value in range(4 * COMMITS):

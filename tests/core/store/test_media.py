@@ -83,6 +83,7 @@ def test_a_store_on_a_read_only_medium_is_read_and_says_how_it_can_be_opened(tmp
                 store["t"].update([{"_id": 0, "x": 2}])
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("shared_memory", [True, False])
 def test_what_a_crash_left_in_the_log_is_read_on_a_read_only_medium(
     tmp_path: Path, shared_memory: bool

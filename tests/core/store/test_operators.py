@@ -68,6 +68,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.slow(except_every=9)
 @pytest.mark.parametrize(("operator", "kind", "values", "operand", "expected"), NUMBERS)
 def test_scalars_are_computed_exactly_and_null_counts_as_missing(
     store: Store, operator: str, kind: pa.DataType, values: list[Any], operand: Any, expected: list[Any]

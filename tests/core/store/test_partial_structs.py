@@ -264,6 +264,7 @@ def test_update_keeps_the_rest_of_documents(tmp_path: Path) -> None:
         assert table.count("d.o.z = 30") == 1
 
 
+@pytest.mark.slow
 def test_update_of_every_row_keeps_fields_in_files(tmp_path: Path) -> None:
     """This many complete rows are written to files as they arrive."""
     count = 30_000

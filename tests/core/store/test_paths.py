@@ -120,6 +120,7 @@ def test_a_removed_file_outside_the_store_stays(store_folder: Path, sentinels: P
         assert store["u"].num_rows == 1
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("kind", ["data_files", "change_files"])
 @pytest.mark.parametrize("how", ["absolute", "relative"])
 def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
@@ -147,6 +148,7 @@ def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
         assert store.tables == ["u"]
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("folder", ["..", "../../outside", "/tmp", "t-00000000/../..", "."])
 def test_a_table_folder_outside_the_store_is_not_written_to(
     store_folder: Path, sentinels: Path, folder: str
@@ -210,7 +212,7 @@ def test_a_linked_data_file_is_refused(store_folder: Path, tmp_path: Path, senti
     Store.open(store_folder).close()
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(after=2)
 @needs_links
 @pytest.mark.parametrize("own", ["data", "tmp", "index", "readers", "staging.lock", "catalog.sqlite"])
 @pytest.mark.parametrize("read_only", [False, True])
@@ -327,6 +329,7 @@ def test_a_seal_that_names_files_outside_the_index_is_not_believed(
         assert any("its checksum of" in problem for problem in store.maintenance.verify().problems)
 
 
+@pytest.mark.slow(after=2)
 @needs_links
 @pytest.mark.parametrize("place", ["data", "data/table", "backup.json.part", "tmp", "catalog.sqlite"])
 def test_a_backup_is_not_written_through_links(

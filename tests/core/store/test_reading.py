@@ -123,7 +123,7 @@ def test_each_row_by_its_id(worn: tuple[Table, list[Row]]) -> None:
         assert repr(table.get(row_id)) == repr(by_id.get(row_id))
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("sort", SORTS)
 def test_sorted_rows_with_a_limit_and_an_offset(worn: tuple[Table, list[Row]], sort: list[str]) -> None:
     table, rows = worn
@@ -186,7 +186,7 @@ def paged(table: Table, size: int, **query: Any) -> Iterator[Row]:
         yield from page.rows.to_pylist()
 
 
-@pytest.mark.slow(except_every=8)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("sort", [None, *SORTS])
 @pytest.mark.parametrize("where", [None, col("n").is_in([1, 2, 5])])
 def test_pages_follow_each_other_without_gaps_or_repeats(

@@ -141,7 +141,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     }
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(except_every=6)
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
     filled_store: Store, harm: Callable[[Path], None]
@@ -201,7 +201,7 @@ TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
 }
 
 
-@pytest.mark.slow(except_every=3)
+@pytest.mark.slow(except_every=6)
 @pytest.mark.parametrize("folder", ["data", "data/*"])
 @pytest.mark.parametrize("change", TABLE_CHANGES.values(), ids=TABLE_CHANGES)
 def test_a_table_whose_files_are_gone_refuses_every_change(

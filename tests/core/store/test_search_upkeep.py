@@ -65,6 +65,7 @@ def test_who_waits_for_an_index_that_is_made_can_stop_and_others_go_on(tmp_path:
         assert len(ids(table, "fox", on="text")) == 3_000
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("damage", ["a byte", "a file", "the seal", "a byte of the seal", "all"])
 def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -> None:
     with Store.open(tmp_path / "s") as store:

@@ -73,6 +73,7 @@ def test_effect_of_sql_refuses_unknown_columns(store):
         effect_of_sql(store, change_statement("update t set zz = 1"), store.sql, Job())
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("assignment", "column", "value"),
     [

@@ -17,7 +17,7 @@ from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
 
-@pytest.mark.slow(except_every=7)
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("text", "rows"),
     [

@@ -419,6 +419,7 @@ def test_a_process_that_is_killed_inside_leaves_nothing_of_it(store: Store) -> N
         assert opened.maintenance.verify().problems == ()
 
 
+@pytest.mark.slow
 def test_many_processes_see_all_of_a_transaction_or_nothing(store: Store) -> None:
     """Money moves between two tables in one process; the sum stays the same in all others."""
     mover = """

@@ -99,6 +99,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> object:
         yield store.create_table("t", data)
 
 
+@pytest.mark.slow(after=1)
 def test_types_and_values_come_back(table: object) -> None:
     actual = table.read().slice(0, 3)
     for name, values in VALUES.items():
@@ -118,6 +119,7 @@ def test_a_changed_cell_of_any_type_leaves_the_others_alone(table: object) -> No
     assert str(table.read().slice(0, 3).column("pairs").to_pylist()) == str(VALUES["pairs"].to_pylist())
 
 
+@pytest.mark.slow(after=1)
 def test_a_sorted_and_filtered_page_has_them_all(table: object) -> None:
     view = View(table.snapshot(), ScanQuery(where=col("text") == "a", sort=(SortKey("i8"),)))
     page = view.page(0, 1)
@@ -126,6 +128,7 @@ def test_a_sorted_and_filtered_page_has_them_all(table: object) -> None:
         assert str(page.column(name)[0].as_py()) == str(values[0].as_py()), name
 
 
+@pytest.mark.slow(after=1)
 def test_the_data_files_reopen_after_a_flush(table: object) -> None:
     table.update_where([1], {"$set": {"text": "set"}})
     table.maintenance.flush()
@@ -133,7 +136,7 @@ def test_the_data_files_reopen_after_a_flush(table: object) -> None:
     assert str(table.get(0)["tags"]) == str(VALUES["tags"][0].as_py())
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_table_without_rows_of_any_type_can_be_sorted_and_asked(tmp_path: Path, name: str) -> None:
     with Store.open(tmp_path / "s") as store:
@@ -150,6 +153,7 @@ def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(tab
     assert view.page(0, 1).column("f16").to_pylist() == [None]
 
 
+@pytest.mark.slow(after=1)
 def test_all_of_them_come_back_after_a_change_a_flush_and_a_reopen(table: object) -> None:
     table.update_where([1], {"$set": {"text": "set"}})
     path, rows = table.store.path, table.num_rows

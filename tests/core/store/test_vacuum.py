@@ -207,6 +207,7 @@ def test_a_killed_reader_keeps_nothing(store: Store) -> None:
     assert all(FileLock(f).is_locked() for f in (store.path / FOLDER).iterdir())
 
 
+@pytest.mark.slow
 def test_readers_never_miss_a_file_however_fast_versions_go(store: Store) -> None:
     """One process repeatedly replaces all files and removes the old ones, while others read."""
     store.drop_table("t")

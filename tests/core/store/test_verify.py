@@ -210,6 +210,7 @@ def test_reading_what_is_damaged_in_the_catalog_names_it(path: Path, kind: str) 
         store[table].read()
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("statement", "reason"), CATALOG.values(), ids=CATALOG.keys())
 def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, reason: str) -> None:
     catalog = sqlite3.connect(path / "catalog.sqlite")

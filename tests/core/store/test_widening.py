@@ -47,7 +47,7 @@ def times(values: pa.Array, count: int) -> pa.Table:
     return pa.table({"x": pa.chunked_array([values] * count)})
 
 
-@pytest.mark.slow(except_every=9)
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("count", [FEW, MANY], ids=["in the catalog", "in a file"])
 @pytest.mark.parametrize("more", [FEW, MANY], ids=["few more", "many more"])
 @pytest.mark.parametrize("case", WIDER, ids=lambda case: f"{case[0].type} and {case[1].type}")

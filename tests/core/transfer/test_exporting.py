@@ -332,6 +332,7 @@ FOLDER_VALUES = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("kind", "values"), FOLDER_VALUES, ids=[str(kind) for kind, _ in FOLDER_VALUES])
 def test_a_partitioned_folder_opens_with_the_types_it_was_exported_with(
     store: Store, tmp_path: Path, kind: pa.DataType, values: list[Any]

@@ -134,6 +134,7 @@ def test_times_are_written_in_the_style_of_the_column(
     assert path.read_text().splitlines()[2] == f"1,{written}"
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("old", "written"),
     [

@@ -127,6 +127,7 @@ class Impatient(Job):
         super().report(position, total, text)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_cancelled_it_leaves_nothing_behind(store: Store, tmp_path: Path, kind: str) -> None:
     path = numbered(tmp_path / "big.csv")
