@@ -92,13 +92,13 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def of_bench(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
     parser.description, parser.epilog = ABOUT, STATUSES
-    _what(parser.add_argument_group("what is measured"), names, number)
+    _add_choice_options(parser.add_argument_group("what is measured"), names, number)
     _how(parser.add_argument_group("how"), names, number)
     _results(parser.add_argument_group("results"))
     _saved_run_options(parser.add_argument_group("instead of a benchmark"), number)
 
 
-def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
+def _add_choice_options(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
     group.add_argument(
         "--workload",
         action="extend",

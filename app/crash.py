@@ -145,10 +145,10 @@ class CrashDialog(QDialog):
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.M)
         layout.addLayout(self._headline())
-        layout.addWidget(_wrapped(summary(error), selectable=True))
-        layout.addWidget(_wrapped(ADVICE))
+        layout.addWidget(_wrapped_label(summary(error), selectable=True))
+        layout.addWidget(_wrapped_label(ADVICE))
         layout.addWidget(self.details, 1)
-        layout.addWidget(_wrapped(f"The log is {logs.log_path()}", selectable=True))
+        layout.addWidget(_wrapped_label(f"The log is {logs.log_path()}", selectable=True))
         layout.addWidget(self._buttons())
 
     def add(self, error: BaseException) -> None:
@@ -176,7 +176,7 @@ class CrashDialog(QDialog):
         return buttons
 
 
-def _wrapped(text: str, selectable: bool = False) -> QLabel:
+def _wrapped_label(text: str, selectable: bool = False) -> QLabel:
     label = QLabel(text)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)

@@ -268,13 +268,13 @@ class Tour:
         self.errors: list[BaseException] = []
         self._working: set[Handle] = set()
         self._idle_since = time.monotonic()
-        program.tasks.started.connect(self._started)
-        program.tasks.finished.connect(self._finished)
+        program.tasks.started.connect(self._note_start)
+        program.tasks.finished.connect(self._note_end)
 
-    def _started(self, handle: Handle) -> None:
+    def _note_start(self, handle: Handle) -> None:
         self._working.add(handle)
 
-    def _finished(self, handle: Handle) -> None:
+    def _note_end(self, handle: Handle) -> None:
         self._working.discard(handle)
         self._idle_since = time.monotonic()
 

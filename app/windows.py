@@ -42,7 +42,7 @@ class Windows(QObject):
     def adopt(self, window: MainWindow) -> None:
         """Add a window."""
         self.all.append(window)
-        window.others = partial(self._others, window)
+        window.others = partial(self._other_windows, window)
         window.window_requested.connect(partial(self.open_beside, window))
         window.commits.committed.connect(partial(self._tell_others, window))
         window.library.stores_changed.connect(partial(self._list_in_others, window, {}))
@@ -74,12 +74,12 @@ class Windows(QObject):
             QCoreApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete)
         self.all.clear()
 
-    def _others(self, window: MainWindow) -> Sequence[MainWindow]:
+    def _other_windows(self, window: MainWindow) -> Sequence[MainWindow]:
         return [each_window for each_window in self.all if each_window is not window]
 
     def _tell_others(self, window: MainWindow, table: Table, commit: Commit) -> None:
         key = (str(table.store.path), table.name)
-        for each_window in self._others(window):
+        for each_window in self._other_windows(window):
             each_window.follow_commit(key, commit)
 
     def _list_in_others(
@@ -93,7 +93,7 @@ class Windows(QObject):
         opened = changed - before.keys()
         before.clear()
         before.update(now)
-        for each_window in self._others(window):
+        for each_window in self._other_windows(window):
             known = {entry.path: entry for entry in each_window.library.listing}
             for path in opened - known.keys():
                 each_window.library.with_store(path, lambda: None, partial(_log_unopened, path))

@@ -43,7 +43,7 @@ class WindowEntry:
             if number <= self._newest or self._is_over:
                 return
             if self._lock is None:
-                self._lock = _acquired(FileLock(_lock_path(self._path)), self._path)
+                self._lock = _acquire(FileLock(_lock_path(self._path)), self._path)
             write_object(self._path, {"version": VERSION, **state})
             self._newest = number
 
@@ -87,13 +87,13 @@ class WorkspaceFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._own: list[WindowEntry] = []
+        self._own_entries: list[WindowEntry] = []
 
     def claim(self) -> tuple[list[WindowEntry], list[FileProblem]]:
         """Claim the windows that no running program has, the last written first, for this program. Also
         return the problems with any of them."""
         entries, problems = list[WindowEntry](), list[FileProblem]()
-        for path in sorted(self.folder.glob("*.json"), key=_written_at, reverse=True):
+        for path in sorted(self.folder.glob("*.json"), key=_time_written, reverse=True):
             try:
                 entry = self._claim(path)
             except FileProblem as problem:
@@ -101,13 +101,13 @@ class WorkspaceFiles:
                 continue
             if entry is not None:
                 entries.append(entry)
-        self._own += entries
+        self._own_entries += entries
         return entries, problems
 
     def add(self) -> WindowEntry:
         """An entry for a new window. Its file is created when something is saved."""
         entry = WindowEntry(self.folder / f"{uuid.uuid4().hex}.json", None, {})
-        self._own.append(entry)
+        self._own_entries.append(entry)
         return entry
 
     # ------------------------------------------------------------------- starts
@@ -174,7 +174,7 @@ def _unreadable(path: Path, why: str) -> FileProblem:
     return FileProblem(aside, "cannot be read", why, fix)
 
 
-def _acquired(lock: FileLock, path: Path) -> FileLock:
+def _acquire(lock: FileLock, path: Path) -> FileLock:
     """Acquire the lock. Raises `FileProblem` if it cannot be created, or if another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def _lock_path(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
-def _written_at(path: Path) -> float:
+def _time_written(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -184,7 +184,7 @@ class MainWindow(QMainWindow):
         self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
         self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
         self.benchmark.status_changed.connect(self.update_state)
-        self.benchmark.destroyed.connect(self._benchmark_closed)
+        self.benchmark.destroyed.connect(self._forget_benchmark)
         return self.benchmark
 
     def save_workspace(self, on: bool) -> None:
@@ -216,7 +216,7 @@ class MainWindow(QMainWindow):
         """Say that a file is read-only, and run `then` in the tab of an editable copy once there is one."""
         self._offer_import(0, column, then)
 
-    def _committed(self, table: Table, commit: Commit) -> None:
+    def _follow_commit(self, table: Table, commit: Commit) -> None:
         """Reload the tabs that show the table, and say what was committed."""
         self.library.count(table)
         for tab in self.tabs.dataset_tabs:
@@ -315,14 +315,14 @@ class MainWindow(QMainWindow):
         if not isinstance(error, Cancelled):
             ErrorDialog(error, self).open()
 
-    def _write_failed(self, table: Table, error: Exception) -> None:
+    def _report_write_failure(self, table: Table, error: Exception) -> None:
         table_tabs = [tab for tab in self.tabs.dataset_tabs if tab.table is table]
         if not table_tabs:
             self.show_error(error)
         for tab in table_tabs:
             tab.messages.say(message(error), kind="message-danger")
 
-    def _write_stopped(self, table: Table) -> None:
+    def _report_write_stop(self, table: Table) -> None:
         for tab in self.tabs.dataset_tabs:
             if tab.table is table:
                 tab.messages.say("Stopped; nothing was changed.")
@@ -397,7 +397,7 @@ class MainWindow(QMainWindow):
     def _take_server(self, uri: str) -> None:
         self.memory.mongodb_uri = uri
 
-    def _benchmark_closed(self) -> None:
+    def _forget_benchmark(self) -> None:
         self.benchmark = None
 
     # ----------------------------------------------------------------- set-up
@@ -471,9 +471,9 @@ class MainWindow(QMainWindow):
         self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
         self.tasks.busy_changed.connect(self.update_state)
-        self.commits.committed.connect(self._committed)
-        self.commits.failed.connect(self._write_failed)
-        self.commits.stopped.connect(self._write_stopped)
+        self.commits.committed.connect(self._follow_commit)
+        self.commits.failed.connect(self._report_write_failure)
+        self.commits.stopped.connect(self._report_write_stop)
         self.sidebar.opened.connect(self.opening.open_entry)
         self.sidebar.menu_requested.connect(self.sidebar_actions.open_menu)
         self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))

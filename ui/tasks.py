@@ -46,7 +46,7 @@ class Handle:
         self.result: Any = None
         self.shown_by: QWidget | None = None
         """The widget that shows its progress and a Stop button, if that is not the status bar."""
-        self._owner, self._owned = owner, owner is not None
+        self._owner, self._has_owner = owner, owner is not None
 
     @property
     def running(self) -> bool:
@@ -56,7 +56,7 @@ class Handle:
     @property
     def is_owner_alive(self) -> bool:
         """Whether the owner still exists."""
-        return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
+        return not self._has_owner or (self._owner is not None and shiboken6.isValid(self._owner))
 
     @property
     def is_shown(self) -> bool:
@@ -96,7 +96,7 @@ class Tasks(QObject):
         self._endless = ThreadPoolExecutor(ENDLESS_READERS, thread_name_prefix="endless read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
         self._running: list[Handle] = []
-        self._closed = False
+        self._is_closed = False
         self._answered.connect(self._answer, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._report, Qt.ConnectionType.QueuedConnection)
 
@@ -160,7 +160,7 @@ class Tasks(QObject):
     def shutdown(self) -> None:
         """Cancel everything and wait until the threads have ended. Later requests end at once, and only
         `discard` is called."""
-        self._closed = True
+        self._is_closed = True
         for handle in self._running:
             handle.cancel()
             handle.over = True
@@ -172,7 +172,7 @@ class Tasks(QObject):
         self._running.clear()
 
     def _start(self, pool: ThreadPoolExecutor, handle: Handle, work: Callable[[Job], Any]) -> Handle:
-        if self._closed:
+        if self._is_closed:
             handle.over = True
             return handle
         handle.job = Job(lambda progress: self._reported.emit(handle, progress))
@@ -192,7 +192,7 @@ class Tasks(QObject):
                 handle.result = work(handle.job)
         except Exception as caught:  # noqa: BLE001 -- handed to the GUI thread, where it is shown
             error = caught
-        if not self._closed:
+        if not self._is_closed:
             self._answered.emit(handle, error)
 
     def _report(self, handle: Handle, progress: Progress) -> None:

@@ -78,7 +78,7 @@ def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namesp
     costs = saved_runs.costs() if arguments.save else shipped_costs()
     runner.check_choice(choice)
     screen = Screen(arguments.quiet)
-    screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
+    screen.say(_announcement(refuse_what_does_not_fit(choice, costs), choice.folder))
     recording = Recording(choice)
     stopped = not _run_until_stopped(choice, costs, recording, screen)
     recorded_run = recording.run()
@@ -109,7 +109,7 @@ def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, scree
     return True
 
 
-def _announced(estimate: Estimate, folder: Path | None) -> str:
+def _announcement(estimate: Estimate, folder: Path | None) -> str:
     place = f" in {folder}" if folder else ""
     return (
         f"About {shown_seconds(estimate.seconds)}, {shown_bytes(estimate.memory_bytes)} of memory and"
@@ -282,10 +282,10 @@ def show_systems() -> int:
     for workload in WORKLOADS.values():
         print(f"  {workload.id}")
         for about in (workload.about, workload.check.sentence, _sizes(workload), _ready(workload, reasons)):
-            print(_folded(about, "    "))
+            print(_wrap(about, "    "))
     print("\nGroups:")
     for name, members in (*GROUPS.items(), ("all", ("every workload",))):
-        print(_folded(" ".join(members), f"  {name:26}"))
+        print(_wrap(" ".join(members), f"  {name:26}"))
     print("\nSystems:")
     for entry in ENTRIES.values():  # not wrapped: the install command can be copied
         print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
@@ -306,7 +306,7 @@ def _ready(workload: Workload, reasons: Collection[str]) -> str:
     return f"Systems that are ready: {' '.join(entry.id for entry in ready_systems(workload, reasons))}"
 
 
-def _folded(text: str, first: str) -> str:
+def _wrap(text: str, first: str) -> str:
     """Wrap `text` to the terminal's width, indented by the width of `first`; hyphens do not break lines."""
     return textwrap.fill(
         text,

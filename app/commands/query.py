@@ -56,7 +56,7 @@ def _read(text: str) -> tuple[str, Aggregate]:
     function = "avg" if match["function"] == "mean" else match["function"]
     if function == "quantile":
         return match["name"], _quantile(text, match["inside"])
-    column = _unquoted(match["inside"].strip())
+    column = _unquote(match["inside"].strip())
     rows = column == "*" and function == "count"
     return match["name"], Aggregate(function, None if rows or not column else ColumnReference(column))
 
@@ -70,10 +70,10 @@ def _quantile(text: str, inside: str) -> Aggregate:
         part = None
     if match is None or part is None:
         raise BadQuery(f"--agg {text!r} does not say which quantile", fix="Write p=quantile(distance, 0.9)")
-    return agg.quantile(_unquoted(match["column"].strip()), part)
+    return agg.quantile(_unquote(match["column"].strip()), part)
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     """The name without the quotes that conditions allow."""
     if len(name) > 1 and name[0] == name[-1] == '"':
         return name[1:-1].replace('""', '"')
@@ -167,7 +167,7 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
     if arguments.sql is not None:
         return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job), None
     if arguments.search is not None:
-        return _searched(table_of(source, arguments.table, arguments.as_of), arguments, job), None
+        return _search(table_of(source, arguments.table, arguments.as_of), arguments, job), None
     if arguments.profile is not None:
         return as_rows(
             table_of(source, arguments.table, arguments.as_of).profile(
@@ -179,7 +179,7 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
     return query.read(job), query.totals(job) if with_totals else None
 
 
-def _searched(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:
+def _search(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:
     if not isinstance(rows, Table):
         raise LamellaError(
             f"{rows.name}: only the newest version of a store's table can be searched by words",

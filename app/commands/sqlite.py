@@ -26,7 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"lamella: left out: {error}", file=sys.stderr)
     try:
         commands = (
-            None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
+            None
+            if arguments.command is None
+            else io.StringIO("\n".join(map(_with_semicolon, arguments.command)))
         )
         out, err = map(terminal.with_colours, (terminal.data_output(), sys.stderr))
         shell = Shell(stdin=commands or sys.stdin, stdout=out, stderr=err, db=connection)
@@ -46,6 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _ended(command: str) -> str:
+def _with_semicolon(command: str) -> str:
     command = text_of(command, "the command")
     return command if command.startswith(".") or command.rstrip().endswith(";") else f"{command};"

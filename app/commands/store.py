@@ -169,17 +169,17 @@ def relations(arguments: argparse.Namespace) -> int:
     problems = False
     with terminal.job() as job, _open_store(arguments, read_only=True) as store:
         if not (arguments.check or arguments.suggest):
-            _print_all(store.relations, "no relations; --suggest proposes some", arguments.json)
+            _print_items(store.relations, "no relations; --suggest proposes some", arguments.json)
         if arguments.check:
             checks = store.relations.check(job=job)
             problems = any(check.problems for check in checks)
-            _print_all(checks, "no relations to check; --suggest proposes some", arguments.json)
+            _print_items(checks, "no relations to check; --suggest proposes some", arguments.json)
         if arguments.suggest:
-            _print_all(store.relations.suggest(job=job), "nothing to suggest", arguments.json)
+            _print_items(store.relations.suggest(job=job), "nothing to suggest", arguments.json)
     return DAMAGED if problems else OK
 
 
-def _print_all(items: Sequence[Listed], none: str, as_json: bool) -> None:
+def _print_items(items: Sequence[Listed], none: str, as_json: bool) -> None:
     lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in items)
     if not as_json:
         lines = map(str, items) if items else [none]

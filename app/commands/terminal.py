@@ -46,7 +46,7 @@ def visible_controls() -> Iterator[None]:
     """Make control characters visible on standard output and error, also in pipes and files, because somebody
     may print them later. Data goes to `data_output`."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(_guarded, before)
+    sys.stdout, sys.stderr = map(_guard, before)
     try:
         yield
     finally:
@@ -66,7 +66,7 @@ def with_colours(stream: TextIO) -> TextIO:
     return coloured
 
 
-def _guarded(stream: TextIO) -> Any:
+def _guard(stream: TextIO) -> Any:
     """The stream with visible control characters, or None: pythonw has no streams."""
     return None if stream is None else VisibleControls(stream)
 

@@ -42,14 +42,14 @@ def import_file(arguments: argparse.Namespace) -> int:
         sources = list(_sources(arguments, name, job))
         with store_for_import(path) as store:
             if arguments.mode == "new":
-                _import_all(sources, store, name, job)
+                _import_datasets(sources, store, name, job)
             else:
                 (dataset,) = sources
                 _import_into(dataset, store, str(name), arguments, job)
     return OK
 
 
-def _import_all(datasets: Sequence[Dataset], store: Store, name: str | None, job: Job) -> None:
+def _import_datasets(datasets: Sequence[Dataset], store: Store, name: str | None, job: Job) -> None:
     tables, problems = import_datasets([(dataset, name) for dataset in datasets], store, job)
     for dataset, table in zip(datasets, tables, strict=True):
         rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
@@ -91,14 +91,14 @@ def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
 
 def _sources(arguments: argparse.Namespace, name: str | None, job: Job) -> Iterator[Dataset]:
     if arguments.as_one:
-        yield _opened(arguments, [str(file) for file in arguments.file], None, job)
+        yield _open(arguments, [str(file) for file in arguments.file], None, job)
         return
     for file in arguments.file:
         for table in _tables(arguments, file, name):
-            yield _opened(arguments, file, table, job)
+            yield _open(arguments, file, table, job)
 
 
-def _opened(
+def _open(
     arguments: argparse.Namespace, file: Path | str | Sequence[str], table: str | None, job: Job
 ) -> Dataset:
     return open_dataset(file, checksums=arguments.checksums, table=table, job=job, **reading_of(arguments))

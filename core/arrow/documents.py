@@ -83,7 +83,7 @@ def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     move, or something cannot be JSON."""
     if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
         return values
-    chunks = [_folded(chunk, kind) for chunk in values.chunks]
+    chunks = [_fold(chunk, kind) for chunk in values.chunks]
     return values if None in chunks else pa.chunked_array(chunks, kind)
 
 
@@ -128,7 +128,7 @@ def _read(text: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
+def _fold(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
     columns = {field.name: values.field(i) for i, field in enumerate(values.type)}
     fields, moved = [], {}
     for field in kind:
@@ -143,13 +143,13 @@ def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
         fields.append(pa.nulls(len(values), field.type) if fit is None else fit)
     place = kind.names.index(REST)
     try:
-        fields[place] = _more_rest(fields[place], columns | moved, len(values))
+        fields[place] = _merge_rest(fields[place], columns | moved, len(values))
     except (TypeError, ReservedKey):
         return None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
 
 
-def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) -> pa.Array:
+def _merge_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) -> pa.Array:
     before = [None] * rows if rest is None else rest.to_pylist()
     columns = {key: array.to_pylist() for key, array in moved.items()}
     rests = [json.loads(old) if old else {} for old in before]

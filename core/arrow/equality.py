@@ -87,16 +87,16 @@ def as_array(lists: Lists) -> pa.Array:
 def differs(a: pa.Array, b: pa.Array) -> np.ndarray:
     """Row by row, whether two arrays of one type and length differ."""
     if not a.null_count and not b.null_count:
-        return _compared(a, b)
+        return _compare(a, b)
     valid_a, valid_b = to_numpy(a.is_valid()), to_numpy(b.is_valid())
     both: np.ndarray = valid_a & valid_b
     different: np.ndarray = valid_a != valid_b
     if both.any():
-        different |= both & _compared(a, b)
+        different |= both & _compare(a, b)
     return different
 
 
-def _compared(a: pa.Array, b: pa.Array) -> np.ndarray:
+def _compare(a: pa.Array, b: pa.Array) -> np.ndarray:
     """Like `differs`, but its result for nulls is meaningless."""
     test = next((test for fits, test in _TESTS if fits(a.type)), _scalars)
     return test(a, b)
@@ -118,12 +118,12 @@ def _floats(a: pa.Array, b: pa.Array) -> np.ndarray:
     return different
 
 
-def _decoded(a: pa.Array, b: pa.Array) -> np.ndarray:
+def _compare_decoded(a: pa.Array, b: pa.Array) -> np.ndarray:
     kind = a.type.value_type
     return differs(a.cast(kind), b.cast(kind))
 
 
-def _stored(a: pa.Array, b: pa.Array) -> np.ndarray:
+def _compare_stored(a: pa.Array, b: pa.Array) -> np.ndarray:
     return differs(a.storage, b.storage)
 
 
@@ -148,8 +148,8 @@ def _lists(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 _TESTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.Array], np.ndarray]], ...] = (
     (pa.types.is_floating, _floats),
-    (pa.types.is_dictionary, _decoded),
+    (pa.types.is_dictionary, _compare_decoded),
     (pa.types.is_struct, _structs),
     (is_list, _lists),
-    (lambda kind: isinstance(kind, pa.BaseExtensionType), _stored),
+    (lambda kind: isinstance(kind, pa.BaseExtensionType), _compare_stored),
 )

@@ -65,7 +65,7 @@ def column_array(name: str, values: Sequence[Any], first: int) -> pa.Array:
             return _from_numpy_times(np.ma.filled(values, np.array("NaT", values.dtype)))
         if isinstance(values, np.ndarray) and values.dtype != object:
             return pa.array(values)
-        return _converted(list(values))
+        return _convert(list(values))
     except RecursionError as error:
         raise BadData(
             f"column '{name}' holds values nested too deep", fix="Store them as JSON text"
@@ -80,7 +80,7 @@ def _from_numpy(values: np.ndarray) -> pa.Array:
     return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
 
 
-def _converted(values: list[Any]) -> pa.Array:
+def _convert(values: list[Any]) -> pa.Array:
     """Convert values: those of one plain type by a fast path; `pa.array` handles what is neither plain nor a
     collection."""
     types = set(map(type, values))
@@ -96,7 +96,7 @@ def _converted(values: list[Any]) -> pa.Array:
         values = _even(values)
         kinds = _kinds(values)
     if kinds == {dict}:
-        return as_documents(values, _converted, _REFUSALS)
+        return as_documents(values, _convert, _REFUSALS)
     if kinds and kinds <= {list, tuple}:
         return _lists(values, type(None) in types)
     kind = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
@@ -113,7 +113,7 @@ def _lists(values: list[Any], nulls: bool) -> pa.Array:
     np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=offsets[1:])
     if offsets[-1] >= 2**31:
         raise OverflowError("too many values in lists")
-    inside, mask = _converted(list(chain.from_iterable(lists))), nulls_among(values) if nulls else None
+    inside, mask = _convert(list(chain.from_iterable(lists))), nulls_among(values) if nulls else None
     return pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32)), inside, mask=mask)
 
 
@@ -209,7 +209,7 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
     while good + 1 < bad:
         middle = (good + bad) // 2
         try:
-            _converted(values[:middle])
+            _convert(values[:middle])
             good = middle
         except _ANY_REFUSAL:
             bad = middle
@@ -233,7 +233,7 @@ def _why(value: Any, error: Exception) -> tuple[str, str]:
     if isinstance(error, UnicodeEncodeError):
         return str(error), "Remove that half of a character, or decode the original bytes correctly"
     try:
-        _converted([value])
+        _convert([value])
     except _ANY_REFUSAL:
         return str(error), "Give a number, a text, a time, bytes, a list or a dict instead"
     return str(error), "Give values of one type: decimals hold every digit, text holds anything"
@@ -275,10 +275,10 @@ def blocks(data: Any, noting: Callable[[], Collection[str]] | None = None) -> It
 
 def _check(block: RowBatch) -> RowBatch:
     _refuse_duplicates(block.schema)
-    return _laid_out(block)
+    return _lay_out(block)
 
 
-def _laid_out(block: RowBatch) -> RowBatch:
+def _lay_out(block: RowBatch) -> RowBatch:
     """Convert to layouts that can be stored; dictionaries may contain a null, which Parquet does not
     allow."""
     if all(map(_is_kept_as_it_is, block.schema.types)):

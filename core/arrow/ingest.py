@@ -116,7 +116,7 @@ class IntegerRows:
     def __init__(self, sample: Mapping[str, Any]) -> None:
         self._keys = tuple(sample)
         self._shape = _shape(self._keys)
-        self._most = max(1_000, min(ROWS_A_BLOCK, CELLS_A_BLOCK // len(self._keys)))
+        self._batch_rows = max(1_000, min(ROWS_A_BLOCK, CELLS_A_BLOCK // len(self._keys)))
         self._columns = np.empty((len(self._keys), 0), np.int64)
         self.rows = 0
 
@@ -141,7 +141,7 @@ class IntegerRows:
 
     @property
     def is_full(self) -> bool:
-        return self.rows >= self._most
+        return self.rows >= self._batch_rows
 
     def row_batch(self) -> RowBatch:
         """Return the rows collected so far, and start over."""
@@ -158,7 +158,7 @@ class IntegerRows:
         memory."""
         room = self._columns.shape[1]
         if self.rows + count > room:
-            size = max(self._most, self.rows + count) if room else count
+            size = max(self._batch_rows, self.rows + count) if room else count
             larger = np.empty((len(self._keys), size), np.int64)
             larger[:, : self.rows] = self._columns[:, : self.rows]
             self._columns = larger

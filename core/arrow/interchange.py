@@ -91,24 +91,24 @@ def data_frame(table: pa.Table) -> pd.DataFrame:
 def sized_batches(reader: pa.RecordBatchReader, rows: Any, place: str) -> pa.RecordBatchReader:
     """The same rows in batches of `rows`, the last one smaller. `place` names the rows in errors."""
     size = count_of(rows, f"{place}: batch_size", least=1)
-    return pa.RecordBatchReader.from_batches(reader.schema, _sized(reader, size))
+    return pa.RecordBatchReader.from_batches(reader.schema, _resize_batches(reader, size))
 
 
-def _sized(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.RecordBatch]:
+def _resize_batches(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.RecordBatch]:
     pending: list[pa.RecordBatch] = []
     num_rows = 0
     for batch in reader:
         start = 0
         while num_rows + len(batch) - start >= size:
             stop = start + size - num_rows
-            yield _one([*pending, batch.slice(start, stop - start)])
+            yield _concatenate([*pending, batch.slice(start, stop - start)])
             start, pending, num_rows = stop, [], 0
         if start < len(batch):
             pending.append(batch.slice(start))
             num_rows += len(batch) - start
     if pending:
-        yield _one(pending)
+        yield _concatenate(pending)
 
 
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

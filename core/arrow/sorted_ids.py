@@ -72,7 +72,7 @@ def stable_order(keys: np.ndarray, check: Callable[[], object] = lambda: None) -
     place_bits = (len(keys) - 1).bit_length()
     low, high = int(keys.min()), int(keys.max())
     left_out = max(0, (high - low).bit_length() + place_bits - 64)
-    packed = _packed(keys, low, left_out, place_bits)
+    packed = _pack(keys, low, left_out, place_bits)
     _sort(packed, check)
     equal = _equal_neighbours(packed, place_bits) if left_out else np.empty(0, np.int64)
     cut = packed[equal] >> np.uint64(place_bits)
@@ -123,7 +123,7 @@ def _sort(numbers: np.ndarray, check: Callable[[], object]) -> None:
     _sort(numbers[middle:], check)
 
 
-def _packed(keys: np.ndarray, low: int, left_out: int, place_bits: int) -> np.ndarray:
+def _pack(keys: np.ndarray, low: int, left_out: int, place_bits: int) -> np.ndarray:
     """Pack each key, without its lowest bits, above its index: one block at a time, while it is in the
     cache."""
     packed = np.empty_like(keys)

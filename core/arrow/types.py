@@ -75,12 +75,12 @@ def _by_name(name: str) -> pa.DataType:
     if plain in _NAMES:
         return _NAMES[plain]
     try:
-        return _spelled(name.strip()) or pa.type_for_alias(plain)
+        return _parse_type(name.strip()) or pa.type_for_alias(plain)
     except ValueError:
         raise UnknownType(name, "Arrow", [*_NAMES, *_ALIASES]) from None
 
 
-def _spelled(name: str) -> pa.DataType | None:
+def _parse_type(name: str) -> pa.DataType | None:
     """Parse types with digits, a zone or a width, as Arrow prints them; raise `ValueError` for impossible
     ones."""
     if match := _DECIMAL.fullmatch(name):
@@ -145,7 +145,7 @@ def in_plain_layout(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values.cast(values.type.value_type).dictionary_encode().cast(kind)
     if values.type.equals(kind):
         return values
-    chunks = [_converted(chunk, kind) for chunk in values.chunks]
+    chunks = [_convert(chunk, kind) for chunk in values.chunks]
     return pa.chunked_array(chunks, kind)
 
 
@@ -160,11 +160,11 @@ def with_fields(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _converted(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_.is_run_end_encoded(values.type):
-        return _converted(pc.run_end_decode(values), kind)
+        return _convert(pc.run_end_decode(values), kind)
     if is_.is_list_view(values.type) or is_.is_large_list_view(values.type):
-        return _converted(_from_view(values), kind)
+        return _convert(_from_view(values), kind)
     return values if values.type.equals(kind) else values.cast(kind)
 
 
@@ -424,7 +424,7 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
     if values.type.equals(kind):
         return values
     if pa.types.is_dictionary(values.type):
-        return exact_cast(_decoded(values), kind)
+        return exact_cast(_decode(values), kind)
     if pa.types.is_null(values.type):
         nulls = pa.nulls(len(values), kind)
         return nulls if isinstance(values, pa.Array) else pa.chunked_array([nulls])
@@ -432,11 +432,11 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
         return None
     try:
         array = _with_room(values, kind).cast(kind)
-        source = _filled(values.type, kind)
+        source = _fill_null_types(values.type, kind)
         back = array.cast(
             source, safe=not pa.types.is_floating(source)
         )  # a safe cast would refuse large integers
-        return array if _same(values.cast(source), back) else None
+        return array if _are_same(values.cast(source), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
 
@@ -463,20 +463,22 @@ def _with_room(values: Values, kind: pa.DataType) -> Values:
     return values
 
 
-def _decoded(values: Values) -> Values:
+def _decode(values: Values) -> Values:
     return values.cast(values.type.value_type)
 
 
-def _filled(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
+def _fill_null_types(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
     """The source type, with null types replaced by those of `kind`, because nothing can be cast back to
     null."""
     if pa.types.is_null(source):
         return kind
     if pa.types.is_list(source) and pa.types.is_list(kind):
-        return pa.list_(_filled(source.value_type, kind.value_type))
+        return pa.list_(_fill_null_types(source.value_type, kind.value_type))
     if pa.types.is_struct(source) and pa.types.is_struct(kind):
         types_by_name = {field.name: field.type for field in kind}
-        return pa.struct([(f.name, _filled(f.type, types_by_name.get(f.name, f.type))) for f in source])
+        return pa.struct(
+            [(f.name, _fill_null_types(f.type, types_by_name.get(f.name, f.type))) for f in source]
+        )
     return source
 
 
@@ -501,7 +503,7 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def _same(a: Values, b: Values) -> bool:
+def _are_same(a: Values, b: Values) -> bool:
     """Whether two arrays of one type are equal, where null equals null and NaN equals NaN."""
     if a.equals(b):
         return True
@@ -511,10 +513,10 @@ def _same(a: Values, b: Values) -> bool:
         return _same_floats(a, b)
     if pa.types.is_list(a.type) or pa.types.is_large_list(a.type):
         lengths = pc.list_value_length(a).equals(pc.list_value_length(b))
-        return lengths and _same(pc.list_flatten(a), pc.list_flatten(b))
+        return lengths and _are_same(pc.list_flatten(a), pc.list_flatten(b))
     if pa.types.is_struct(a.type):
         places = range(a.type.num_fields)
-        return all(_same(pc.struct_field(a, [i]), pc.struct_field(b, [i])) for i in places)
+        return all(_are_same(pc.struct_field(a, [i]), pc.struct_field(b, [i])) for i in places)
     return False
 
 

@@ -76,7 +76,7 @@ class PieceRows:
     def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
         self._into = cache if is_cacheable(snapshot) else browsing_cache
-        self._decoded: dict[Column, pa.ChunkedArray] = {}
+        self._decoded_columns: dict[Column, pa.ChunkedArray] = {}
         self._selection: np.ndarray | None = None
         low, high = np.searchsorted(snapshot.deleted_positions, [piece.first, piece.stop])
         self.positions = np.delete(
@@ -88,17 +88,19 @@ class PieceRows:
 
     def decode(self, columns: Iterable[Column]) -> None:
         """Decode several columns at once, which is faster than one after the other."""
-        missing = [column for column in columns if column not in self._decoded]
+        missing = [column for column in columns if column not in self._decoded_columns]
         if not missing:
             return
         stored = self._piece.stored_chunks(self._snapshot, missing, self._into)
         table = finish(self._snapshot, self._piece.first, self._piece.stop, missing, stored)
         for column, values in zip(missing, table.columns, strict=True):
-            self._decoded[column] = values if self._selection is None else take(values, self._selection)
+            self._decoded_columns[column] = (
+                values if self._selection is None else take(values, self._selection)
+            )
 
     def values(self, column: Column) -> pa.ChunkedArray:
         self.decode([column])
-        return self._decoded[column]
+        return self._decoded_columns[column]
 
     def keep(self, mask: np.ndarray) -> None:
         """Drop the rows where the mask is false."""
@@ -107,14 +109,17 @@ class PieceRows:
         places = np.flatnonzero(mask)
         self.positions = self.positions[places]
         self._selection = places if self._selection is None else self._selection[places]
-        self._decoded = {column: take(values, places) for column, values in self._decoded.items()}
+        self._decoded_columns = {
+            column: take(values, places) for column, values in self._decoded_columns.items()
+        }
 
     def block(self, columns: Sequence[Column], first: int, rows: int) -> RowBlock:
         """Return at most `rows` rows, starting at `first`."""
         self.decode(columns)
         stop = min(first + rows, len(self))
         lists = [
-            _python_values(column, self._decoded[column].slice(first, stop - first)) for column in columns
+            _python_values(column, self._decoded_columns[column].slice(first, stop - first))
+            for column in columns
         ]
         return RowBlock(lists, stop - first, lambda: self._numbers(first, stop))
 
@@ -247,7 +252,7 @@ class Scan:
 def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
     """Return whether some row of the piece may match, as far as can be known without decoding it."""
     segment, column = piece.segment, condition.column
-    if not isinstance(segment, FileSegment) or _changed(snapshot, piece, column):
+    if not isinstance(segment, FileSegment) or _is_changed(snapshot, piece, column):
         return UNKNOWN.meets(condition.wanted)
     name, constant = segment.names.get(column.key), segment.constants.get(column.key)
     if name is None and constant is not None:
@@ -258,7 +263,7 @@ def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
     return extent.meets(condition.wanted)
 
 
-def _changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
+def _is_changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
     """Return whether pending changes replace a value of this column in the piece."""
     changed = changed_cells(snapshot, column)
     if changed is None:
@@ -311,12 +316,12 @@ class Scans:
 
     def __init__(self, columns: Sequence[Declared]) -> None:
         self._columns = columns
-        self._begun: Counter[Plan] = Counter()
+        self._scans_begun_by_plan: Counter[Plan] = Counter()
         self._lookups: OrderedDict[tuple[Plan, tuple[int, ...]], Lookup | None] = OrderedDict()
 
     def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[RowBlock]:
-        self._begun[plan] += 1
-        which = self._equalities(plan, values) if self._begun[plan] > SCANS_BEFORE else ()
+        self._scans_begun_by_plan[plan] += 1
+        which = self._equalities(plan, values) if self._scans_begun_by_plan[plan] > SCANS_BEFORE else ()
         lookup = (
             self._lookup(start, plan, tuple(plan.constraints[i].column for i in which)) if which else None
         )
@@ -359,16 +364,18 @@ class VirtualTable:
     given, is called when SQLite disconnects it."""
 
     def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
-        self._dataset, self._counted, self._close = dataset, counted, close
+        self._dataset, self._counts, self._close = dataset, counted, close
         columns = whole_snapshot(dataset, Job()).columns  # of a text file, types are certain at its end
         names = [column.name for column in columns]
         self._columns: list[Declared] = declare(columns)
-        self._numbered = Numbered(names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None)
+        self._number_condition = Numbered(
+            names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None
+        )
         self._scans: tuple[object, Scans] | None = None
         self.declaration = statement(self._columns)
 
     def BestIndexObject(self, info: apsw.IndexInfo) -> bool:  # noqa: N802 -- SQLite's names, here and below
-        best_index(info, self._columns, self._numbered, self._dataset.num_rows)
+        best_index(info, self._columns, self._number_condition, self._dataset.num_rows)
         return True
 
     def Open(self) -> Cursor:  # noqa: N802
@@ -399,9 +406,9 @@ class VirtualTable:
                     )
                 )
         columns = [current_column(self._columns[place], snapshot) for place in plan.columns]
-        place = self._numbered.id_place
+        place = self._number_condition.id_place
         id_column = None if place is None else current_column(self._columns[place], snapshot)
-        return Scan(snapshot, columns, conditions, numbers, id_column, self._counted)
+        return Scan(snapshot, columns, conditions, numbers, id_column, self._counts)
 
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"
@@ -420,16 +427,16 @@ class Module:
     def Create(  # noqa: N802 -- SQLite's name
         self, connection: apsw.Connection, modulename: str, databasename: str, tablename: str, *args: object
     ) -> tuple[str, VirtualTable]:
-        words = [_unquoted(str(word)) for word in args]
-        table = self._registered(*words) if modulename == BY_NAME else self._named(words)
+        words = [_unquote(str(word)) for word in args]
+        table = self._make_registered(*words) if modulename == BY_NAME else self._make_named(words)
         return table.declaration, table
 
     Connect = Create
 
-    def _registered(self, name: str) -> VirtualTable:
+    def _make_registered(self, name: str) -> VirtualTable:
         return VirtualTable(self.datasets[name], self.counted)
 
-    def _named(self, words: list[str]) -> VirtualTable:
+    def _make_named(self, words: list[str]) -> VirtualTable:
         if not 1 <= len(words) <= 3:
             raise LamellaError(f"lamella() takes one to three arguments, not {len(words)}", fix=FORMS)
         path = path_of(words[0], "lamella()")
@@ -450,7 +457,7 @@ class Module:
             raise
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     """Remove the quotes from an argument, which SQLite passes on as it is written."""
     quote = word[:1]
     if len(word) > 1 and quote in ("'", '"') and word.endswith(quote):

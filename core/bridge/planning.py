@@ -93,14 +93,14 @@ def matching_values(column: ColumnType, op: str, value: Any, literal: bool = Fal
         return _beginning(column, op, value)
     if op == "is not":
         return EVERYTHING
-    return _compared(column, "=" if op == "is" else op, value, literal)
+    return _matching_values(column, "=" if op == "is" else op, value, literal)
 
 
 def _in(column: ColumnType, values: Collection[Any], literal: bool) -> MatchingValues:
     return any_of(matching_values(column, "=", value, literal) for value in values)
 
 
-def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> MatchingValues:
+def _matching_values(column: ColumnType, op: str, value: Any, literal: bool) -> MatchingValues:
     low, high = value, value
     if column.storage is Storage.NUMBER and isinstance(value, str):
         low, high = _as_number(value)

@@ -30,11 +30,11 @@ def doubles(decimals: pa.ChunkedArray) -> np.ndarray:
     kind = decimals.type
     if kind.precision > EXACT_DIGITS or not 0 <= kind.scale <= EXACT_DIGITS:
         return np.array([float(v) if v is not None else 0.0 for v in decimals.to_pylist()], np.float64)
-    parts = [_unscaled(chunk) / 10.0**kind.scale for chunk in decimals.chunks]
+    parts = [_whole_numbers(chunk) / 10.0**kind.scale for chunk in decimals.chunks]
     return np.concatenate([np.empty(0), *parts])
 
 
-def _unscaled(decimals: pa.Array) -> np.ndarray:
+def _whole_numbers(decimals: pa.Array) -> np.ndarray:
     """Return the digits as whole numbers: at most `EXACT_DIGITS` digits fit in the lowest bytes of a
     value."""
     width = min(8, decimals.type.byte_width)
@@ -199,10 +199,12 @@ class Bytes(Order):
             return to_numpy(pc.is_in(plain, value_set=_byte_strings(points)))
         if len(values_to_match.ranges) == 1:
             return _between_bytes(plain, *values_to_match.ranges[0])
-        return _in_some(plain, values_to_match) if values_to_match.ranges else np.zeros(len(plain), bool)
+        return (
+            _lie_in_ranges(plain, values_to_match) if values_to_match.ranges else np.zeros(len(plain), bool)
+        )
 
 
-def _in_some(plain: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
+def _lie_in_ranges(plain: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
     """Return which values lie in any of the ranges, checking first the span of all ranges: few values lie in
     it if the ranges are one prefix in different cases."""
     lows, highs = zip(*values_to_match.ranges, strict=True)
@@ -421,7 +423,7 @@ def _integers(values: pa.Array) -> list[Any]:
     return _as_they_are(values.cast(pa.int64()))
 
 
-def _unsigned(values: pa.Array) -> list[Any]:
+def _convert_unsigned(values: pa.Array) -> list[Any]:
     """Numbers beyond SQLite's integers become reals, as they do in a SQL statement."""
     items = _as_they_are(values)
     return [float(v) if v is not None and v > MOST_SQLITE_INTEGER else v for v in items]
@@ -449,7 +451,7 @@ def _documents(values: pa.Array) -> list[Any]:
     return [None if v is None else json_text(whole(v)) for v in python_values(values)]
 
 
-def _other(values: pa.Array) -> list[Any]:
+def _convert_others(values: pa.Array) -> list[Any]:
     return [None if v is None else v if isinstance(v, str) else str(v) for v in python_values(values)]
 
 
@@ -477,12 +479,12 @@ def _blob(_kind: pa.DataType) -> ColumnType:
 
 
 _NESTED = ColumnType("TEXT", Storage.TEXT, None, _documents)
-_OPAQUE = ColumnType("TEXT", Storage.TEXT, None, _other)
+_OPAQUE = ColumnType("TEXT", Storage.TEXT, None, _convert_others)
 _TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], ColumnType]], ...] = (
     (is_.is_boolean, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _integers)),
     (
         is_.is_uint64,
-        lambda kind: ColumnType("INTEGER", Storage.NUMBER, Floats(exact=False), _unsigned),
+        lambda kind: ColumnType("INTEGER", Storage.NUMBER, Floats(exact=False), _convert_unsigned),
     ),
     (is_.is_integer, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _as_they_are)),
     (is_.is_floating, lambda kind: ColumnType("REAL", Storage.NUMBER, Floats(), _floats)),

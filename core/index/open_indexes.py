@@ -106,7 +106,7 @@ class OpenIndexes:
         self._sorted: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
         self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
-        self._placed: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
+        self._placements: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
         self.changes = SortedChanges()
         self.usage = IndexUsage(place)
         self._one_at_a_time = threading.Lock()
@@ -144,9 +144,9 @@ class OpenIndexes:
 
     def placement(self, snapshot: Snapshot) -> IndexPlacement:
         """The locations of a snapshot's index files."""
-        placement = self._placed.get(snapshot)
+        placement = self._placements.get(snapshot)
         if placement is None:
-            placement = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
+            placement = self._placements[snapshot] = IndexPlacement(self.place, snapshot)
         return placement
 
     def sorted_index(self, placing: IndexFile, column: Column) -> Sorted | None:

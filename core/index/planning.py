@@ -337,13 +337,13 @@ def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
 
     def branch(node: Branch, parts: list[Candidates | None]) -> Candidates | None:
         if isinstance(node, And):
-            return _all_of(node, parts)
-        return _any_of(node, parts) if isinstance(node, Or) else None
+            return _intersect(node, parts)
+        return _unite(node, parts) if isinstance(node, Or) else None
 
     return fold(bound, leaf, branch)
 
 
-def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
+def _intersect(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
     """Use the part with the fewest rows, and those with not many more."""
     served = [part for part in parts if part is not None]
     if not served:
@@ -363,7 +363,7 @@ def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
     )
 
 
-def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
+def _unite(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
     served = [part for part in parts if part is not None]
     if len(served) < len(parts):
         return None

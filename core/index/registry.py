@@ -11,7 +11,7 @@ from lamella.core.index.definition import Index, Kind
 from lamella.core.validation import text_of
 
 
-def _sorted() -> Kind:
+def _sorted_kind() -> Kind:
     from lamella.core.index.sorted_index import SortedKind
 
     return SortedKind()
@@ -23,7 +23,7 @@ def _fulltext() -> Kind:
     return FulltextKind()
 
 
-KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted, "fulltext": _fulltext}
+KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted_kind, "fulltext": _fulltext}
 
 
 def kind_of(name: str) -> Kind:
@@ -39,15 +39,15 @@ def index_of(catalog: Path, kind: str, keys: str, options: str) -> Index:
     try:
         index = Index(kind, tuple(json.loads(keys)), json.loads(options))
     except (ValueError, TypeError, RecursionError) as error:
-        raise _damaged(catalog, kind, str(error)) from error
+        raise _damage_error(catalog, kind, str(error)) from error
     if kind not in KINDS or not isinstance(index.options, dict):
-        raise _damaged(catalog, kind, "this kind of index does not exist")
+        raise _damage_error(catalog, kind, "this kind of index does not exist")
     if not index.keys or not all(type(key) is int and key > 0 for key in index.keys):
-        raise _damaged(catalog, kind, "its columns are not column numbers")
+        raise _damage_error(catalog, kind, "its columns are not column numbers")
     return index
 
 
-def _damaged(catalog: Path, kind: str, why: str) -> DamagedStore:
+def _damage_error(catalog: Path, kind: str, why: str) -> DamagedStore:
     return DamagedStore(
         f"{catalog}: the catalog's entry of an index ({kind!r:.40}) cannot be read", why, "Restore a backup"
     )

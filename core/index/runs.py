@@ -145,7 +145,7 @@ class RunsOperand:
     else."""
 
     def __init__(self, opened: OpenIndex, own: OwnValues) -> None:
-        self._opened, self._own = opened, own
+        self._opened_index, self._own = opened, own
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotServed(name)
@@ -154,7 +154,7 @@ class RunsOperand:
         narrowed = self._own.compared(how, value)
         if isinstance(narrowed, bool):
             return self.always(narrowed)
-        (how, own), index = narrowed, self._opened()
+        (how, own), index = narrowed, self._opened_index()
         if how == "eq":
             place = index.first_not_below(own)
             return _run(place, place + index.is_at(place, own))
@@ -165,14 +165,14 @@ class RunsOperand:
         if len(values) <= FEW_LISTED:
             return Runs(_merge([span for value in values for span in self.compare("eq", value).spans]))
         listed = self._own.list_values(values)
-        return _of_numbers(self._opened().numbers_of(listed))
+        return _of_numbers(self._opened_index().numbers_of(listed))
 
     def starts_with(self, text: str) -> Runs:
         start = text.encode()
         if not start:
             return self.always(True)
         behind = start[:-1] + bytes([start[-1] + 1])  # UTF-8 has no byte 255
-        index = self._opened()
+        index = self._opened_index()
         return _run(index.first_not_below(start), index.first_not_below(behind))
 
     def like(self, pattern: str) -> Runs:
@@ -185,17 +185,17 @@ class RunsOperand:
         return Runs(self.starts_with(pattern[:place]).spans, exact=pattern[place:] == "%")
 
     def always(self, answer: bool) -> Runs:
-        return _run(0, self._opened().num_values) if answer else Runs(())
+        return _run(0, self._opened_index().num_values) if answer else Runs(())
 
     def is_null(self) -> Runs:
-        null = self._opened().num_values
+        null = self._opened_index().num_values
         return _run(null, null + 1)
 
     def opposite(self, condition: Runs) -> Runs:
         if not condition.exact:
             raise NotServed("opposite")
         firsts = [0, *(stop for _, stop in condition.spans)]
-        stops = [*(first for first, _ in condition.spans), self._opened().num_values + 1]
+        stops = [*(first for first, _ in condition.spans), self._opened_index().num_values + 1]
         return Runs(_merge(list(zip(firsts, stops, strict=True))))
 
     def both(self, left: Runs, right: Runs) -> Runs:

@@ -444,20 +444,20 @@ class SortedChanges:
 
     def __init__(self) -> None:
         self._last_values: dict[int, pa.Array] = {}
-        self._made: dict[int, tuple[pa.Array, Sorted]] = {}
+        self._made_indexes: dict[int, tuple[pa.Array, Sorted]] = {}
 
     def of(self, column: Column, values: pa.Array) -> Sorted | None:
         """The index of pending cells; None if checking each of them is cheaper."""
-        values_made, sorted_values = self._made.get(column.key, (None, None))
+        values_made, sorted_values = self._made_indexes.get(column.key, (None, None))
         if values_made is values or len(values) < FEWEST:
             return sorted_values if values_made is values else None
         if self._last_values.get(column.key) is not values:
             self._last_values[column.key] = values
             return None
         sorted_values = Sorted.of(values)
-        self._made[column.key] = (values, sorted_values)
+        self._made_indexes[column.key] = (values, sorted_values)
         return sorted_values
 
     def let_go(self) -> None:
         self._last_values.clear()
-        self._made.clear()
+        self._made_indexes.clear()

@@ -26,36 +26,36 @@ class IndexUsage:
 
     def __init__(self, place: IndexFolder) -> None:
         self._place = place
-        self._used: dict[str, float] = {}
-        self._saved_at = time.monotonic()
+        self._last_uses: dict[str, float] = {}
+        self._time_saved = time.monotonic()
         self._is_saved = True
 
     def note(self, stem: str) -> None:
         """Record that an index found rows just now."""
-        self._used[stem] = time.time()
+        self._last_uses[stem] = time.time()
         self._is_saved = False
-        if time.monotonic() - self._saved_at > SAVE_EVERY:
+        if time.monotonic() - self._time_saved > SAVE_EVERY:
             self.save()
 
     def last_used(self, stem: str) -> dt.datetime | None:
         """The last use in UTC; None if unknown. Reads the file, to which other processes write too."""
-        seconds = max(self._used.get(stem, 0.0), _read(self._file).get(stem, 0.0))
+        seconds = max(self._last_uses.get(stem, 0.0), _read(self._file).get(stem, 0.0))
         return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None
 
     def forget(self, stem: str) -> None:
         """Forget a dropped index, so that a new one on the same columns starts afresh."""
-        self._used.pop(stem, None)
+        self._last_uses.pop(stem, None)
         known = _read(self._file)
         if stem in known:
             self._write({stem_known: when for stem_known, when in known.items() if stem_known != stem})
 
     def save(self) -> None:
         """Save the uses, merged with those that other processes wrote. Write errors are only logged."""
-        self._saved_at = time.monotonic()
+        self._time_saved = time.monotonic()
         if not self._is_saved:
             self._is_saved = True
             known = _read(self._file)
-            used = dict(self._used)
+            used = dict(self._last_uses)
             self._write({stem: max(known.get(stem, 0.0), used.get(stem, 0.0)) for stem in {*known, *used}})
 
     @property

@@ -56,9 +56,9 @@ class Keys:
         rows = np.flatnonzero(valid_in_all(arrays))
         self.first = np.full(len(values[0]), -1, np.int64)
         """For each row, the number of the first row with an equal key; -1 if the row holds a null."""
-        self.first[rows] = rows[KeyCodes([_those(value, rows) for value in arrays]).first]
+        self.first[rows] = rows[KeyCodes([_take_rows(value, rows) for value in arrays]).first]
         self._rows = np.flatnonzero(self.first == np.arange(len(self.first)))
-        self._values = [_those(value, self._rows) for value in arrays]
+        self._values = [_take_rows(value, self._rows) for value in arrays]
 
     @cached_property
     def _codes(self) -> KeyCodes:
@@ -133,7 +133,7 @@ def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     return valid
 
 
-def _those(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
+def _take_rows(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
     """Return the values at these ascending rows, without a copy if they are all rows."""
     return values if len(rows) == len(values) else take(values, rows)
 

@@ -226,7 +226,7 @@ def refuse_apart(store: str, source: End, target: End) -> None:
             raise TypeConflict(
                 f"store {store}: {source.table}.{a.name} cannot point at {target.table}.{b.name}",
                 reason,
-                _cast_or_not(a.type, b.type),
+                _cast_note(a.type, b.type),
             )
 
 
@@ -240,7 +240,7 @@ def apart(table: str, column: Column, other_table: str, target: Column) -> str:
     return ""
 
 
-def _cast_or_not(a: pa.DataType, b: pa.DataType) -> str:
+def _cast_note(a: pa.DataType, b: pa.DataType) -> str:
     nested = pa.types.is_nested(a) or pa.types.is_nested(b)
     return "Name a column of single values" if nested else "Cast one of the columns first: table.columns.cast"
 

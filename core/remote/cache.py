@@ -63,7 +63,7 @@ class RangeCache:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
         self._rests_until = 0.0
-        self._total, self._written = 0, most_bytes
+        self._total, self._bytes_since_sweep = 0, most_bytes
         """The size when last measured, and the bytes written since; initially the limit, so that it is
         measured."""
 
@@ -83,18 +83,18 @@ class RangeCache:
         for folder in self._entries():
             shutil.rmtree(folder, ignore_errors=True)
         with self._lock:
-            self._written = self.most_bytes
+            self._bytes_since_sweep = self.most_bytes
 
     def makes_room(self, count: int) -> bool:
         """Make room for `count` bytes, evicting the least recently used files; return whether that worked."""
         if count > self.most_bytes or time.monotonic() < self._rests_until or self._is_disk_full():
             return False
         with self._lock:
-            if self._written >= RECOUNT_SHARE * self.most_bytes:
-                self._total, self._written = self.size(), 0
-            if self._total + self._written + count > self.most_bytes:
-                self._total, self._written = self._sweep(int(self.most_bytes * SWEPT_TO) - count), 0
-            self._written += count
+            if self._bytes_since_sweep >= RECOUNT_SHARE * self.most_bytes:
+                self._total, self._bytes_since_sweep = self.size(), 0
+            if self._total + self._bytes_since_sweep + count > self.most_bytes:
+                self._total, self._bytes_since_sweep = self._sweep(int(self.most_bytes * SWEPT_TO) - count), 0
+            self._bytes_since_sweep += count
         return True
 
     def _is_disk_full(self) -> bool:
@@ -227,7 +227,7 @@ class CacheEntry:
 
     def _range_at(self, place: int) -> tuple[int, int, str] | None:
         """Return the range that contains this byte and extends farthest."""
-        ranges = self._known()
+        ranges = self._cached_ranges()
         best = None
         for begin, end, name in reversed(ranges[: bisect_right(ranges, (place, float("inf"), ""))]):
             if end > place and (best is None or end > best[1]):
@@ -235,11 +235,11 @@ class CacheEntry:
         return best
 
     def _next_begin(self, place: int) -> int:
-        ranges = self._known()
+        ranges = self._cached_ranges()
         at = bisect_right(ranges, (place, float("inf"), ""))
         return ranges[at][0] if at < len(ranges) else 1 << 62
 
-    def _known(self) -> Sequence[tuple[int, int, str]]:
+    def _cached_ranges(self) -> Sequence[tuple[int, int, str]]:
         with self._lock:
             if self._ranges is None:
                 names = (_RANGE.fullmatch(path.name) for path in _inside(self.folder))

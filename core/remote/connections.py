@@ -311,23 +311,23 @@ class Connections(Mapping[str, Connection]):
         self.path = path or default_path()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._read_connections())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._read_connections())
 
     def __getitem__(self, name: str) -> Connection:
         """Raises `UnknownConnection`."""
-        known = self._all()
+        known = self._read_connections()
         if name not in known:
             raise UnknownConnection(name, "Lamella", known)
         return known[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self._all().get(name, default)
+        return self._read_connections().get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._all()
+        return name in self._read_connections()
 
     def problems(self) -> list[LamellaError]:
         """Return the errors of invalid entries, such as a newer version's. Saving keeps these entries."""
@@ -338,7 +338,7 @@ class Connections(Mapping[str, Connection]):
         host, then one whose endpoint is its host, then one for all of the kind; the first if there are
         several. None if no connection serves it: the libraries then look for credentials themselves. Raises
         `UnknownScheme`."""
-        ranked = [(connection.rank(address), connection) for connection in self._all().values()]
+        ranked = [(connection.rank(address), connection) for connection in self._read_connections().values()]
         kind_of_scheme(address.partition("://")[0])
         rank, best = max(ranked, key=lambda pair: pair[0], default=(0, None))
         return best if rank else None
@@ -346,7 +346,7 @@ class Connections(Mapping[str, Connection]):
     def save(self, connection: Connection, replace: bool = False) -> None:
         """Save a connection. Raises `BadConnection` if the name is taken and `replace` is false, and
         `FileProblem` if the file cannot be written."""
-        if connection.name in self._all() and not replace:
+        if connection.name in self._read_connections() and not replace:
             raise BadConnection(
                 f"There is a connection '{connection.name}' already", fix="Choose another name", field="name"
             )
@@ -355,7 +355,7 @@ class Connections(Mapping[str, Connection]):
     def rename(self, old: str, new: str) -> None:
         """Rename a connection. Raises `UnknownConnection`, and `BadConnection` if the name is taken."""
         connection = self[old]
-        if new != old and new in self._all():
+        if new != old and new in self._read_connections():
             raise BadConnection(f"There is a connection '{new}' already", fix="Choose another", field="name")
         self._put(old, replace(connection, name=new))
 
@@ -375,7 +375,7 @@ class Connections(Mapping[str, Connection]):
                 entries.append(entry)
         self._write(entries + new)
 
-    def _all(self) -> dict[str, Connection]:
+    def _read_connections(self) -> dict[str, Connection]:
         connections: dict[str, Connection] = {}
         for connection, _ in map(_read, self._entries()):
             if connection is not None:

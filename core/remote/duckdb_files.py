@@ -95,7 +95,7 @@ queries = Queries()
 
 
 @contextmanager
-def _noted() -> Iterator[None]:
+def _note_problems() -> Iterator[None]:
     """Let reads on DuckDB's threads be cancelled with the queries, and record their problems for
     `problem_in`."""
     try:
@@ -123,7 +123,7 @@ class ThreadPlaces(RemoteFile):
         self._places.place = place
 
     def read(self, size: int | None = -1) -> bytes:
-        with _noted():
+        with _note_problems():
             return super().read(size)
 
 
@@ -137,7 +137,7 @@ def _file_system() -> Any:
         protocol = PROTOCOL
 
         def open(self, path: str, mode: str = "rb", *args: Any, **options: Any) -> ThreadPlaces:
-            with _noted():
+            with _note_problems():
                 return ThreadPlaces(files, _names[path], files.known(_names[path]))
 
         def glob(self, path: str, *args: Any, **options: Any) -> list[str]:

@@ -56,7 +56,7 @@ class RemoteFiles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[Address, tuple[Status, float]] = OrderedDict()
+        self._statuses: OrderedDict[Address, tuple[Status, float]] = OrderedDict()
         self._entries: OrderedDict[tuple[Address, Status], CacheEntry] = OrderedDict()
         self._whole_alone: set[tuple[Address, Status]] = set()
         self.are_used = False
@@ -71,7 +71,7 @@ class RemoteFiles:
     def known(self, address: Address, fresh: bool = False) -> Status:
         """Return size, time and etag. Asks the server if the known status is old, or always with `fresh`."""
         with self._lock:
-            recent = self._known.get(address)
+            recent = self._statuses.get(address)
         if recent is not None and not fresh and time.monotonic() - recent[1] < FRESH_SECONDS:
             return recent[0]
         server = servers.server(address)
@@ -86,19 +86,19 @@ class RemoteFiles:
     def note(self, address: Address, status: Status) -> None:
         """Remember the status of a file, such as from a listing."""
         with self._lock:
-            self._known[address] = (status, time.monotonic())
-            self._known.move_to_end(address)
-            if len(self._known) > MOST_KNOWN:
-                self._known.popitem(last=False)
+            self._statuses[address] = (status, time.monotonic())
+            self._statuses.move_to_end(address)
+            if len(self._statuses) > MOST_KNOWN:
+                self._statuses.popitem(last=False)
 
     def forget(self, address: Address) -> None:
         with self._lock:
-            self._known.pop(address, None)
+            self._statuses.pop(address, None)
 
     def forget_all(self) -> None:
         """Forget all statuses, so that the servers are asked again."""
         with self._lock:
-            self._known.clear()
+            self._statuses.clear()
             self._entries.clear()
 
     # ------------------------------------------------------------------ for paths
@@ -153,7 +153,7 @@ class RemoteFiles:
     def fetch(self, address: Address, status: Status, ranges: Iterable[Range]) -> dict[int, Data]:
         """Fetch and cache the parts of these ranges that are not cached. Return them by their starts."""
         ranges = list(ranges)
-        gaps = _joined(self.entry(address, status).missing(ranges))
+        gaps = _join_gaps(self.entry(address, status).missing(ranges))
         if not gaps:
             return {}
         if (address, status) in self._whole_alone:
@@ -300,7 +300,7 @@ def _is_whole(copy: Path, status: Status) -> bool:
         return False
 
 
-def _joined(gaps: Sequence[Range]) -> list[Range]:
+def _join_gaps(gaps: Sequence[Range]) -> list[Range]:
     """Merge gaps that are at most `GAP_BYTES` apart."""
     joined: list[Range] = []
     for start, stop in gaps:
@@ -349,7 +349,7 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, files: RemoteFiles, address: Address, status: Status) -> None:
         self._files, self.address, self.status = files, address, status
-        self.place = self._expected = 0
+        self.place = self._expected_place = 0
         self._ahead = FIRST_AHEAD_BYTES
         self._window: dict[int, Data] = {}
 
@@ -401,18 +401,18 @@ class RemoteFile(io.RawIOBase):
         entry = self._files.entry(self.address, self.status)
         cached = entry.read(start, stop)
         if cached is not None:
-            self._expected = stop
+            self._expected_place = stop
             return cached
-        fetched = self._files.fetch(self.address, self.status, [self._with_more(start, stop)])
-        self._expected = stop
-        return _assembled(start, stop, fetched, entry) or self._fetched_anew(start, stop)
+        fetched = self._files.fetch(self.address, self.status, [self._extend_range(start, stop)])
+        self._expected_place = stop
+        return _assemble(start, stop, fetched, entry) or self._fetched_anew(start, stop)
 
-    def _with_more(self, start: int, stop: int) -> Range:
+    def _extend_range(self, start: int, stop: int) -> Range:
         """Extend a range by what is likely read next: the end of the file, or more of it if it is read
         sequentially."""
         if self.size - start <= TAIL_BYTES:
             return max(0, self.size - TAIL_BYTES), self.size
-        if start != self._expected or start == 0:
+        if start != self._expected_place or start == 0:
             self._ahead = FIRST_AHEAD_BYTES
             return start, stop
         self._ahead = min(2 * self._ahead, MOST_AHEAD_BYTES)
@@ -424,7 +424,7 @@ class RemoteFile(io.RawIOBase):
         return answer(lambda: server.read(self.address, start, stop, self.status))
 
 
-def _assembled(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntry) -> Data | None:
+def _assemble(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntry) -> Data | None:
     """Join parts that were just fetched with the cached ones between them; None if one of these is gone."""
     pieces: list[Data] = []
     place = start

@@ -139,7 +139,7 @@ class Hdfs:
             user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
         )
         self._lock = threading.Lock()
-        self._opened: fs.HadoopFileSystem | None = None
+        self._cached_file_system: fs.HadoopFileSystem | None = None
         self._renaming: Any = None
 
     # ------------------------------------------------------------------ reading
@@ -210,7 +210,7 @@ class Hdfs:
         self._watch(address, lambda writing: self._upload(address, source, writing), job)
 
     def _upload(self, address: Address, source: Path, writing: _Writing) -> None:
-        draft, aside = _hidden(address), _hidden(address)
+        draft, aside = _hidden_address(address), _hidden_address(address)
         try:
             self._send(draft, source, writing)
             replaces = self._is_file(address)
@@ -236,7 +236,7 @@ class Hdfs:
         self._watch(address, lambda writing: self._create(address, data, writing))
 
     def _create(self, address: Address, data: bytes, writing: _Writing) -> None:
-        draft = _hidden(address)
+        draft = _hidden_address(address)
 
         def write(files: fs.HadoopFileSystem) -> None:
             with files.open_output_stream(_path(draft)) as file:
@@ -361,12 +361,12 @@ class Hdfs:
 
     def _file_system(self, address: Address) -> fs.HadoopFileSystem:
         with self._lock:
-            if self._opened is None:
+            if self._cached_file_system is None:
                 from pyarrow import fs
 
                 try:
                     libhdfs.library.load(self._installation)
-                    self._opened = fs.HadoopFileSystem(
+                    self._cached_file_system = fs.HadoopFileSystem(
                         self._host,
                         self._port,
                         user=self._user or None,
@@ -375,7 +375,7 @@ class Hdfs:
                     )
                 except OSError as error:
                     raise _problem(address, error, "read") from None
-            return self._opened
+            return self._cached_file_system
 
 
 @dataclass(frozen=True)
@@ -401,7 +401,7 @@ def _path(address: Address) -> str:
     return f"/{address.key}".rstrip("/") or "/"
 
 
-def _hidden(address: Address) -> Address:
+def _hidden_address(address: Address) -> Address:
     return address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
 
 

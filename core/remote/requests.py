@@ -107,12 +107,12 @@ class _Threads:
 
     def reset_after_fork(self) -> None:
         """Start anew: a child process has none of its parent's threads."""
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._busy = 0
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
     def begin(self, work: Callable[[], None]) -> None:
-        with self._changed:
+        with self._condition:
             self._busy += 1
             calls = self._idle.pop() if self._idle else None
         if calls is None:
@@ -125,9 +125,9 @@ class _Threads:
             work = calls.get()
             work()
             del work  # it refers to its answer
-            with self._changed:
+            with self._condition:
                 self._busy -= 1
-                self._changed.notify_all()
+                self._condition.notify_all()
                 if len(self._idle) >= MOST_IDLE:
                     return
                 self._idle.append(calls)
@@ -135,8 +135,8 @@ class _Threads:
     def end(self) -> None:
         """Wait briefly for requests to end before the interpreter exits, since they would fail while it shuts
         down. A request to a silent server ends with the process."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._busy == 0, EXIT_SECONDS)
+        with self._condition:
+            self._condition.wait_for(lambda: self._busy == 0, EXIT_SECONDS)
 
 
 _threads = _Threads()

@@ -94,7 +94,7 @@ class ServerTable:
         """The part after the server's address."""
         if not self.parts:
             return f"{self.format}:{self.path}"
-        return ".".join(_written(part) for part in self.parts)
+        return ".".join(_quote_part(part) for part in self.parts)
 
     @classmethod
     def parse(cls, text: str) -> ServerTable:
@@ -120,7 +120,7 @@ class ServerTable:
         return cls(parts)
 
 
-def _written(part: str) -> str:
+def _quote_part(part: str) -> str:
     return part if re.fullmatch(r"[^`.:/;\s]+", part) else "`" + part.replace("`", "``") + "`"
 
 
@@ -218,7 +218,7 @@ class SparkServer:
         next statement does. Raises `ServerRefusal`, and `ServerProblem`, within five seconds if the server is
         gone.
         """
-        client, has_pieces = self._connected(job), False
+        client, has_pieces = self._connected_client(job), False
         try:
             with _Answer(self, client, sql, job) as answer:
                 for piece in answer:
@@ -232,7 +232,7 @@ class SparkServer:
         except ServerProblem:
             self._forget(client)
             raise
-        with _Answer(self, self._connected(job), sql, job) as answer:
+        with _Answer(self, self._connected_client(job), sql, job) as answer:
             yield from answer
 
     def _forget(self, client: Any) -> None:
@@ -295,7 +295,7 @@ class SparkServer:
         """Whether a separate connection can tell if the server is gone. Not if it is reached by a proxy."""
         return self._is_reached_directly
 
-    def _connected(self, job: Job) -> Any:
+    def _connected_client(self, job: Job) -> Any:
         with self._lock:
             if self._client is None:
                 job.report(0, None, f"Connecting to {self.place}")
@@ -510,7 +510,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     raw: Any = error
 
     if isinstance(error, ConnectionError):
-        return _gone(server, str(error))
+        return _server_problem(server, str(error))
     if isinstance(error, EOFError):
         fix = "Run the query again; somebody may have stopped it on the server"
         return ServerProblem(server.place, "the answer is incomplete", str(error), fix)
@@ -521,7 +521,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     code = getattr(code, "name", "")
     message = _first_line(raw.details() or "" if is_raw else str(error))
     if code in _GONE:
-        return _gone(server, message)
+        return _server_problem(server, message)
     if code in _DENIED:
         return ServerProblem(
             server.place,
@@ -533,7 +533,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     return refusal(f"Spark Connect · {server.place}: the server rejected the query", message)
 
 
-def _gone(server: SparkServer, why: str) -> ServerProblem:
+def _server_problem(server: SparkServer, why: str) -> ServerProblem:
     if "WRONG_VERSION_NUMBER" in why:
         what = "the server does not speak TLS"
         if server.address.use_ssl:

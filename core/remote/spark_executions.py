@@ -87,7 +87,7 @@ class _Execution:
                         unreleased = 0
                 if is_empty and time.monotonic() - began_at < _EMPTY_SECONDS:
                     raise EOFError("The server has no more of it")
-                stream = self._rest()
+                stream = self._remaining_responses()
         except grpc.RpcError as error:
             if self._is_reattached and _UNKNOWN.search(error.details() or ""):
                 raise EOFError("The server ended the query before it was complete") from None
@@ -97,7 +97,7 @@ class _Execution:
             stream.cancel()
             self._release()
 
-    def _rest(self) -> Any:
+    def _remaining_responses(self) -> Any:
         """Return the stream of responses after the last one."""
         self._is_reattached = True
         request = self._about(proto.ReattachExecuteRequest)

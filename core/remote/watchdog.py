@@ -49,8 +49,8 @@ class Watchdog:
 
     def __init__(self, ask: Callable[[], object], give_up: Callable[[], None]) -> None:
         self._ask, self._give_up = ask, give_up
-        self._changed = threading.Condition()
-        self._heard_at = time.monotonic()
+        self._condition = threading.Condition()
+        self._last_sign = time.monotonic()
         self._patience = PROBE_SECONDS
         self._is_over = False
         self.has_given_up = False
@@ -60,20 +60,20 @@ class Watchdog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._condition:
             self._is_over = True
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def note_progress(self) -> None:
         """Record that the upload progressed. Any thread; returns at once."""
-        self._heard_at = time.monotonic()
+        self._last_sign = time.monotonic()
 
     def _watch(self) -> None:
-        with self._changed:
+        with self._condition:
             while not self._is_over:
-                left = self._heard_at + QUIET_SECONDS - time.monotonic()
+                left = self._last_sign + QUIET_SECONDS - time.monotonic()
                 if left > 0:
-                    self._changed.wait(left)
+                    self._condition.wait(left)
                 elif not self._has_answer():
                     self.has_given_up = True
                     break
@@ -86,7 +86,7 @@ class Watchdog:
         asked_at = time.monotonic()
         for _ in range(PROBES):
             threading.Thread(target=self._probe, name="upload probe", daemon=True).start()
-            if self._changed.wait_for(lambda: self._is_over or self._heard_at > asked_at, self._patience):
+            if self._condition.wait_for(lambda: self._is_over or self._last_sign > asked_at, self._patience):
                 return True
         return False
 
@@ -98,7 +98,7 @@ class Watchdog:
             return
         except RemoteProblem:
             pass
-        with self._changed:
-            self._heard_at = time.monotonic()
-            self._patience = max(self._patience, SLOWER_FACTOR * (self._heard_at - asked_at))
-            self._changed.notify_all()
+        with self._condition:
+            self._last_sign = time.monotonic()
+            self._patience = max(self._patience, SLOWER_FACTOR * (self._last_sign - asked_at))
+            self._condition.notify_all()

@@ -102,16 +102,16 @@ class WebServer:
         return iter(())
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        raise _not_written(address)
+        raise _write_refusal(address)
 
     def create(self, address: Address, data: bytes) -> None:
-        raise _not_written(address)
+        raise _write_refusal(address)
 
     def delete(self, address: Address) -> None:
         raise RemoteProblem(address, "cannot be removed", "Web servers can only be read")
 
 
-def _not_written(address: Address) -> RemoteProblem:
+def _write_refusal(address: Address) -> RemoteProblem:
     return RemoteProblem(
         address,
         "cannot be written",

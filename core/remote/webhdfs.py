@@ -60,7 +60,7 @@ class WebHdfs:
         user = address.user if connection is None or address.user != connection.name else ""
         user = user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
         token = connection.secret("token") if connection else None
-        self._who = {"delegation": token} if token else {"user.name": user} if user else {}
+        self._identity = {"delegation": token} if token else {"user.name": user} if user else {}
         self._client = HttpClient({})
 
     def status(self, address: Address) -> Status:
@@ -75,7 +75,7 @@ class WebHdfs:
     def read(self, address: Address, start: int, stop: int, status: Status) -> bytes:
         options = {"offset": start, "length": stop - start}
         answer = self._ask("GET", address, "OPEN", options, preload_content=False)
-        with _answered(address):
+        with _explain_errors(address):
             try:
                 return bytes(answer.read(decode_content=False))
             finally:
@@ -87,7 +87,7 @@ class WebHdfs:
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         answer = self._ask("GET", address, "OPEN", preload_content=False)
-        with _answered(address):
+        with _explain_errors(address):
             try:
                 yield from answer.stream(PIECE_BYTES, decode_content=False)
             finally:
@@ -197,7 +197,7 @@ class WebHdfs:
         datanode = first.headers.get("Location", "")
         if first.status != 307 or not datanode:
             raise _problem(target, first.status, first.data, "written", wait_of(first))
-        probe = urljoin(datanode, "/webhdfs/v1/?" + urlencode({"op": "GETHOMEDIRECTORY", **self._who}))
+        probe = urljoin(datanode, "/webhdfs/v1/?" + urlencode({"op": "GETHOMEDIRECTORY", **self._identity}))
         ask = partial(self._request, "GET", probe, target, redirect=False)
         answer = self._client.put(datanode, target, pieces, ask, job)
         if answer.status != 201:
@@ -242,7 +242,7 @@ class WebHdfs:
         return self._client.ask(method, url, address, **how)
 
     def _url(self, address: Address, act: str, options: dict[str, Any]) -> str:
-        query = urlencode({"op": act, **self._who, **options})
+        query = urlencode({"op": act, **self._identity, **options})
         return urljoin(self._root, f"/webhdfs/v1/{quote(address.key)}?{query}")
 
 
@@ -278,7 +278,7 @@ def _entry(folder: Address, item: Any) -> Entry:
 
 
 @contextmanager
-def _answered(address: Address) -> Iterator[None]:
+def _explain_errors(address: Address) -> Iterator[None]:
     import urllib3
 
     try:

@@ -157,7 +157,7 @@ class BenchmarkControls(QWidget):
         """Choose one of PRESETS, by its title."""
         choice = self.workload_choice
         if title == PUBLISHED:
-            self._take_published()
+            self._take_published_rows()
         elif title == INSTALLED:
             self.systems.all.click()
         elif title == TABLE:
@@ -169,7 +169,7 @@ class BenchmarkControls(QWidget):
             self.repeats.setValue(MINUTE_REPEATS)
             self.systems.choose((LAMELLA, REFERENCE))
 
-    def _take_published(self) -> None:
+    def _take_published_rows(self) -> None:
         if self.workload_choice.several:
             scale = self.workload_choice.scale
             scale.setCurrentIndex(scale.findData(PUBLISHED_SCALE))

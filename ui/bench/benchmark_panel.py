@@ -46,18 +46,18 @@ class Stopwatch:
     """Runs from its creation."""
 
     def __init__(self) -> None:
-        self._begun = monotonic()
+        self._start_time = monotonic()
         self._before = 0.0
-        self._halted = False
+        self._is_halted = False
 
     @property
     def seconds(self) -> float:
-        return self._before + (0.0 if self._halted else monotonic() - self._begun)
+        return self._before + (0.0 if self._is_halted else monotonic() - self._start_time)
 
     def halt(self, halted: bool) -> None:
         """Stop the clock, or let it run again."""
         self._before = self.seconds
-        self._begun, self._halted = monotonic(), halted
+        self._start_time, self._is_halted = monotonic(), halted
 
 
 SURE_FROM = 0.08
@@ -82,7 +82,7 @@ class BenchmarkBar(QFrame):
     def __init__(self, controls: QWidget, estimate: QLabel, parent: QWidget | None = None) -> None:
         """`controls` and `estimate` are shown in the bar while no benchmark runs."""
         super().__init__(parent)
-        self._controls, self._at_rest = controls, estimate
+        self._controls, self._idle_estimate = controls, estimate
         self.start, self.pause, self.stop = (
             QPushButton(f"{ICON_GAP}{name}") for name in ("Start", "Pause", "Stop")
         )
@@ -140,7 +140,7 @@ class BenchmarkBar(QFrame):
         for widget in (self.pause, self.stop, self.progress):
             widget.setVisible(running)
             widget.setEnabled(True)
-        for widget in (self._controls, self._at_rest):
+        for widget in (self._controls, self._idle_estimate):
             widget.setVisible(not running)
         self.status.setVisible(running)
         button = self.pause if running else self.start
@@ -232,8 +232,8 @@ class BenchmarkBar(QFrame):
         for widget in (self.start, self.pause, self.stop, self._controls, self.progress):
             layout.addWidget(widget)
         layout.addWidget(self.status, 1)
-        layout.addWidget(self._at_rest, 1)
-        self._at_rest.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._idle_estimate, 1)
+        self._idle_estimate.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self.more)
         layout.addWidget(self.results)
         self.start.clicked.connect(self.start_requested)
@@ -284,9 +284,9 @@ class BenchmarkPanel(QWidget):
         super().__init__(parent)
         self._tasks = tasks
         self._benchmark: BenchmarkRun | None = None
-        self._shown: Workload | None = None
+        self._shown_workload: Workload | None = None
         self._opening: Mapping[str, Any] | None = None
-        self._passed_over = 0
+        self._num_passed_over = 0
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, saved_runs, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.bar = BenchmarkBar(self.controls, self.controls.note.words)
@@ -300,8 +300,8 @@ class BenchmarkPanel(QWidget):
     @property
     def results(self) -> BenchmarkResults:
         """The results of the workload that is shown."""
-        assert self._shown is not None
-        return self.benchmarks.results_of(self._shown)
+        assert self._shown_workload is not None
+        return self.benchmarks.results_of(self._shown_workload)
 
     @property
     def status(self) -> str:
@@ -330,7 +330,7 @@ class BenchmarkPanel(QWidget):
             return dict(self._opening)
         workload_state = {
             "run": self.run_saving.number_of(self.benchmarks.last),
-            "shown": self._shown.id if self._shown else "",
+            "shown": self._shown_workload.id if self._shown_workload else "",
         }
         return choices_of(self.controls) | workload_state | {"look": look_of(self.view.display)}
 
@@ -427,8 +427,8 @@ class BenchmarkPanel(QWidget):
         """Freeze the garbage collector's objects. Hundreds of thousands of records would take it a fifth of a
         second, in which the window does not respond, and none of them is garbage before the benchmark is
         over."""
-        if num_records >= self._passed_over + PASSED_OVER:
-            self._passed_over = num_records
+        if num_records >= self._num_passed_over + PASSED_OVER:
+            self._num_passed_over = num_records
             gc.freeze()
 
     def _pause(self, paused: bool) -> None:
@@ -444,7 +444,7 @@ class BenchmarkPanel(QWidget):
         assert self._benchmark is not None and recording is not None
         self._benchmark.deleteLater()
         self._benchmark = None
-        self._passed_over = 0
+        self._num_passed_over = 0
         gc.unfreeze()
         self.benchmarks.set_under_way(0)
         self.controls.setEnabled(True)
@@ -458,14 +458,14 @@ class BenchmarkPanel(QWidget):
         self.view.draw()
         self.run_saving.save(recording)
 
-    def _say_saved(self, number: int) -> None:
+    def _report_saved_run(self, number: int) -> None:
         self.bar.say(f"{self.status} Saved as run {number}.")
 
     # --------------------------------------------------------------------- showing
 
     def show_workload(self, workload: Workload) -> None:
         """Show a workload with its results so far."""
-        self._shown = workload
+        self._shown_workload = workload
         self._offer_workloads()
         self.view.show_results(self.results)
 
@@ -475,9 +475,9 @@ class BenchmarkPanel(QWidget):
             self.show_workload(self.benchmarks.workload(chosen[0].id))
 
     def _offer_workloads(self) -> None:
-        if self._shown is not None:
-            offered = self.benchmarks.shown_with(self.controls.workloads, self._shown)
-            self.view.display.set_shown(offered, self._shown)
+        if self._shown_workload is not None:
+            offered = self.benchmarks.shown_with(self.controls.workloads, self._shown_workload)
+            self.view.display.set_shown(offered, self._shown_workload)
 
     # ------------------------------------------------------------------- exporting
 
@@ -532,7 +532,7 @@ class BenchmarkPanel(QWidget):
         self.controls.table_requested.connect(self.table_requested)
         self.controls.workload_changed.connect(self._take_workload)
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))
-        self.run_saving.saved.connect(self._say_saved)
+        self.run_saving.saved.connect(self._report_saved_run)
         self.run_saving.failed.connect(
             lambda error: self.news.say(f"The run was not saved. {error}", kind="message-danger")
         )

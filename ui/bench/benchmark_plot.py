@@ -37,7 +37,7 @@ class DecadeAxis(pg.AxisItem):
     def __init__(self, orientation: str, units: Units) -> None:
         super().__init__(orientation)
         self._units, self.floor = units, -math.inf
-        self._every = 1
+        self._step = 1
 
     def show_as(self, units: Units, floor: float = -math.inf) -> None:
         self._units, self.floor = units, floor
@@ -45,7 +45,7 @@ class DecadeAxis(pg.AxisItem):
         self.update()
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
-        self._every = math.ceil(LABEL_PIXELS[self.orientation] * (maxVal - minVal) / max(1.0, size))
+        self._step = math.ceil(LABEL_PIXELS[self.orientation] * (maxVal - minVal) / max(1.0, size))
         low = max(minVal, self.floor) - 1e-9
         decades = range(math.ceil(low), math.floor(maxVal + 1e-9) + 1)
         between = [decade + part for decade in range(math.floor(low), math.ceil(maxVal)) for part in BETWEEN]
@@ -55,7 +55,7 @@ class DecadeAxis(pg.AxisItem):
         if spacing < 1:
             return [""] * len(values)
         powers = [round(value) for value in values]
-        return [power_of_ten(power, self._units) if power % self._every == 0 else "" for power in powers]
+        return [power_of_ten(power, self._units) if power % self._step == 0 else "" for power in powers]
 
 
 class EvenAxis(pg.AxisItem):
@@ -210,8 +210,10 @@ class LineCanvas(pg.PlotWidget):
 
     def __init__(self, log: bool, small: bool = False, parent: QWidget | None = None) -> None:
         kind = DecadeAxis if log else EvenAxis
-        self._bottom, self._left = kind("bottom", COUNT), kind("left", TIME.units)
-        super().__init__(parent, axisItems={"bottom": self._bottom, "left": self._left}, enableMenu=False)
+        self._bottom, self._left_axis = kind("bottom", COUNT), kind("left", TIME.units)
+        super().__init__(
+            parent, axisItems={"bottom": self._bottom, "left": self._left_axis}, enableMenu=False
+        )
         self.spots: list[Spot] = []
         self._log, self._small = log, small
         self._series: list[Series] = []
@@ -259,7 +261,7 @@ class LineCanvas(pg.PlotWidget):
     def _draw(self) -> None:
         floor = self._floor()
         self.spots = list(self._place(floor))
-        frame = self._framed(floor)
+        frame = self._frame_of(floor)
         if frame != self._frame:
             self._take_frame(frame, floor)
         self._keep_lines()
@@ -274,12 +276,12 @@ class LineCanvas(pg.PlotWidget):
     def _take_frame(self, frame: Bounds, floor: float) -> None:
         left, right, low, high = self._frame = frame
         if self._log:
-            self._left.show_as(self._quantity.units, floor)
+            self._left_axis.show_as(self._quantity.units, floor)
             decades = range(math.ceil(floor), math.floor(high) + 1)
             powers = range(math.ceil(left), math.floor(right) + 1)
             self._grid.setData(*grid_lines(powers, decades, frame))
         else:
-            self._left.show_as(self._quantity.units)
+            self._left_axis.show_as(self._quantity.units)
         self._band.set_visible(self._has_unknown())
         self._band.show_between(floor - BAND_HEIGHT, floor, right - 0.03)
         self._label_axes()
@@ -313,7 +315,7 @@ class LineCanvas(pg.PlotWidget):
         self._lines, self._daggers, self._frame = {}, [], None
         look = theme.current()
         self.setBackground(look.color("surface"))
-        for axis in (self._bottom, self._left):
+        for axis in (self._bottom, self._left_axis):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
             axis.setStyle(tickFont=look.font(theme.TextSize.CAPTION))
@@ -329,12 +331,12 @@ class LineCanvas(pg.PlotWidget):
         self._draw()
 
     def _label_axes(self) -> None:
-        self._left.setWidth(_axis_width(titled=not self._small))
+        self._left_axis.setWidth(_axis_width(titled=not self._small))
         if not self._small:
             look = theme.current()
             style = {"color": look.colors.muted, "font-size": f"{look.font().pointSizeF():.1f}pt"}
             self._bottom.setLabel("Rows", **style)
-            self._left.setLabel(self._quantity.title, **style)
+            self._left_axis.setLabel(self._quantity.title, **style)
 
     # ---------------------------------------------------------------- positions
 
@@ -367,7 +369,7 @@ class LineCanvas(pg.PlotWidget):
                 yield Spot(series, point, x, floor + (count[point.rows] + 0.5) * step)
                 count[point.rows] += 1
 
-    def _framed(self, floor: float) -> Bounds:
+    def _frame_of(self, floor: float) -> Bounds:
         highs = [p.high for s in self._series for p in s.points if p.high > 0]
         if not self._log:
             last, top = max((spot.x for spot in self.spots), default=1.0), max(highs, default=1.0)
@@ -389,7 +391,7 @@ class LineCanvas(pg.PlotWidget):
         box.disableAutoRange()
         if not self._log:
             self.showGrid(x=True, y=True, alpha=0.12)
-            for axis in (self._bottom, self._left):
+            for axis in (self._bottom, self._left_axis):
                 axis.enableAutoSIPrefix(False)  # ticks already have units
         self.scene().sigMouseMoved.connect(self._hover)
         theme.current().changed.connect(self._recolor)

@@ -74,7 +74,7 @@ class BenchmarkResults:
 
     def __post_init__(self) -> None:
         self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
-        self._failed: dict[str, dict[str, dict[int, Failure]]] = {}
+        self._failures: dict[str, dict[str, dict[int, Failure]]] = {}
 
     @classmethod
     def of(
@@ -94,7 +94,7 @@ class BenchmarkResults:
                 self.tally.take(record)
             case Failure():
                 self.failures.append(message)
-                by_system = self._failed.setdefault(message.operation, {})
+                by_system = self._failures.setdefault(message.operation, {})
                 by_system.setdefault(message.system, {})[message.rows] = message
                 if message.kind == WRONG:
                     self.tally.withdraw(point_of(message))
@@ -127,7 +127,7 @@ class BenchmarkResults:
 
     def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
         """Failures by system and size; of several at one size, the last one."""
-        return self._failed.get(operation, {})
+        return self._failures.get(operation, {})
 
     @property
     def wrong(self) -> list[Failure]:
@@ -165,7 +165,7 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
     end where the measured ones do, which would otherwise lie flat along the bottom."""
     live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
     last = max((line.extent.last for line in live if line.extent), default=0) if even else 0
-    dashed = _dashed(results.workload.id, display.operation, display.quantity, last)
+    dashed = _published_series(results.workload.id, display.operation, display.quantity, last)
     operation = results.workload.operation(display.operation)
     if display.quantity is DISK and not operation.resizes:
         return [*live, *dashed]
@@ -257,7 +257,7 @@ def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
 
 
 @cache
-def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
+def _published_series(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
     """The published lines, up to `last` rows if given. Several figures of one system are told apart by the
     names that their source gives them."""
     known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
@@ -287,7 +287,7 @@ def _group(results: BenchmarkResults, operation: Operation, rows: int, display: 
         bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in bar_systems
     ]
     bars += [_published_bar(line, rows, display.quantity) for line in
-             _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
+             _published_series(results.workload.id, operation.id, display.quantity)]  # fmt: skip
     return ranked(f"{operation.title}, {shown_rows(rows)}", bars, display.quantity)
 
 

@@ -173,12 +173,12 @@ class RunSaving(QObject):
 
     def __init__(self, tasks: Tasks, saved_runs: SavedRuns | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tasks, self._kept = tasks, saved_runs
-        self._saved: tuple[Recording, int] | None = None
+        self._tasks, self._saved_runs = tasks, saved_runs
+        self._saved_recording: tuple[Recording, int] | None = None
 
     def save(self, recording: Recording) -> None:
         """Save a benchmark that measured something; one with added repeats replaces its earlier run."""
-        saved_runs, saved = self._kept, self._saved
+        saved_runs, saved = self._saved_runs, self._saved_recording
         if saved_runs is None or not (recording.records or recording.failures):
             return
         run = recording.run()
@@ -190,20 +190,20 @@ class RunSaving(QObject):
             return number
 
         def done(number: int) -> None:
-            self._saved = (recording, number)
+            self._saved_recording = (recording, number)
             self.saved.emit(number)
 
         self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
 
     def number_of(self, recording: Recording | None) -> int | None:
         """The number of the saved run, if it was saved."""
-        saved = self._saved
+        saved = self._saved_recording
         return saved[1] if saved is not None and saved[0] is recording else None
 
     def open(self, number: int) -> tuple[Recording, dict[str, BenchmarkResults]]:
         """A saved run, and its results by workload. Blocks. Raises `UnknownRun`, and `BadData` if its
         workloads are unknown to this version."""
-        run = self._kept.run(number) if self._kept else None
+        run = self._saved_runs.run(number) if self._saved_runs else None
         if run is None or run.choice is None:
             raise BadData(f"Run {number} has workloads that this version does not know")
         recording = Recording(
@@ -214,11 +214,11 @@ class RunSaving(QObject):
 
     def take(self, recording: Recording, number: int) -> None:
         """Record that a benchmark is already saved as this run."""
-        self._saved = (recording, number)
+        self._saved_recording = (recording, number)
 
     def costs(self) -> Costs:
         """The costs known from saved runs, or the shipped ones if these cannot be read. Blocks."""
         try:
-            return self._kept.costs() if self._kept else shipped_costs()
+            return self._saved_runs.costs() if self._saved_runs else shipped_costs()
         except FileProblem:
             return shipped_costs()  # the list of saved runs reports a damaged file

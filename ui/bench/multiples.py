@@ -136,11 +136,11 @@ class Multiples(QWidget):
         self.rows = 0
         self.rows_under_way = 0
         self._current = 0
-        self._hovered = ""
+        self._hovered_label = ""
         self._pictures: dict[str, PlotPicture] = {}
         self._markers = MarkerPictures(self.devicePixelRatioF())
-        self._rest = QTimer(self, interval=0, singleShot=True)
-        self._rest.timeout.connect(self.update)
+        self._rest_timer = QTimer(self, interval=0, singleShot=True)
+        self._rest_timer.timeout.connect(self.update)
         theme.current().changed.connect(self._restyle)
 
     def show_panels(self, panels: Sequence[Panel], log: bool) -> None:
@@ -271,13 +271,13 @@ class Multiples(QWidget):
         if self._markers.ratio != ratio:
             self._markers = MarkerPictures(ratio)
         place = (area.whole, area.labelled, ratio)
-        key = (area.panel, frame, area.panel.id == self._hovered)
+        key = (area.panel, frame, area.panel.id == self._hovered_label)
         known = self._pictures.get(area.panel.id)
         earlier = known.picture if known is not None and known.place == place else None
         if known is not None and earlier is not None and known.key == key:
             return earlier
         if perf_counter() - began > (FIRST_SECONDS if earlier is None else PAINT_SECONDS):
-            self._rest.start()
+            self._rest_timer.start()
             return earlier
         picture = QPixmap(QSize(round(area.whole.width() * ratio), round(area.whole.height() * ratio)))
         picture.setDevicePixelRatio(ratio)
@@ -318,7 +318,7 @@ class Multiples(QWidget):
         )
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         painter.setFont(font)
-        painter.setPen(look.color("accent" if area.panel.id == self._hovered else "text"))
+        painter.setPen(look.color("accent" if area.panel.id == self._hovered_label else "text"))
         painter.drawText(line, flags, title)
         small = look.font(TextSize.CAPTION)
         about_area = line.adjusted(QFontMetrics(font).horizontalAdvance(title) + theme.S, 0, 0, 0)
@@ -409,12 +409,12 @@ class Multiples(QWidget):
         area = self.area_at(event.position())
         hovered = area.panel.id if area else ""
         self.setCursor(Qt.CursorShape.PointingHandCursor if area else Qt.CursorShape.ArrowCursor)
-        if hovered != self._hovered:
-            self._hovered = hovered
+        if hovered != self._hovered_label:
+            self._hovered_label = hovered
             self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        self._hovered = ""
+        self._hovered_label = ""
         self.update()
         super().leaveEvent(event)
 

@@ -93,14 +93,14 @@ class FindingsTable(QTableWidget):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.verticalHeader().setMinimumSectionSize(0)
         self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        self._shown: list[Finding] = []
+        self._findings: list[Finding] = []
         self._width = 0
         theme.current().changed.connect(self._write_anew)
 
     def show_findings(self, findings: Sequence[Finding]) -> None:
         self.setRowCount(len(findings))
-        changed = [row for row, finding in enumerate(findings) if self._shown[row : row + 1] != [finding]]
-        self._shown = list(findings)
+        changed = [row for row, finding in enumerate(findings) if self._findings[row : row + 1] != [finding]]
+        self._findings = list(findings)
         for row in changed:
             self._put(row, findings[row])
         if changed:
@@ -117,7 +117,7 @@ class FindingsTable(QTableWidget):
             self._fit_rows(range(self.rowCount()))
 
     def _write_anew(self) -> None:
-        findings, self._shown, self._width = self._shown, [], 0
+        findings, self._findings, self._width = self._findings, [], 0
         self.setColumnWidth(0, 0)
         self.show_findings(findings)
 
@@ -216,14 +216,14 @@ class StatisticsTable(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.horizontalHeader().setHighlightSections(False)
-        self._fitted = -1
+        self._fitted_width = -1
         theme.current().changed.connect(self._restyle)
         self._restyle()
 
     def show_rows(self, rows: Sequence[StatisticsRow]) -> None:
         self.figures.show_rows(rows)
-        if not self._fitted <= len(rows) < 2 * self._fitted:
-            self._fitted = len(rows)
+        if not self._fitted_width <= len(rows) < 2 * self._fitted_width:
+            self._fitted_width = len(rows)
             self.resizeColumnsToContents()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -236,7 +236,7 @@ class StatisticsTable(QTableView):
 
     def _restyle(self) -> None:
         self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
-        self._fitted = -1
+        self._fitted_width = -1
         self.show_rows(self.figures.rows)
 
 

@@ -176,7 +176,7 @@ class ResultsView(QWidget):
         self.legend.show_series(_legend_entries(live, published_lines))
         check = shown_check(results.workload, results.tally.points)
         about = f"{results.workload.title}: {results.workload.about} {check}"
-        source = f"{about} {self._published(results)}" if published_lines else about
+        source = f"{about} {self._published_sources(results)}" if published_lines else about
         hidden = self.legend.hidden & set(self.legend.entries)
         self.overview.show_results(results, self.display.display, drawn, hidden, log, source)
 
@@ -204,10 +204,10 @@ class ResultsView(QWidget):
             return self._reference(results)
         if not self._shows_plot or not self._shows_published():
             return ""
-        return self._published(results)
+        return self._published_sources(results)
 
-    def _published(self, results: BenchmarkResults) -> str:
-        sources = dict.fromkeys(map(_published_by, published(results.workload.id)))
+    def _published_sources(self, results: BenchmarkResults) -> str:
+        sources = dict.fromkeys(map(_source_text, published(results.workload.id)))
         return f"Dashed, as published: {'. '.join(sources)}."
 
     def _reference(self, results: BenchmarkResults) -> str:
@@ -274,7 +274,7 @@ def _identity(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
     return workload.id, workload.operations
 
 
-def _published_by(line: PublishedLine) -> str:
+def _source_text(line: PublishedLine) -> str:
     counted = f"{line.statistic} of {line.runs} runs" if line.runs > 1 else "one run each"
     return f"{line.source}; {counted} on {line.machine}"
 

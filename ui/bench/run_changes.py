@@ -98,7 +98,7 @@ class ComparisonView(QWidget):
 
     def show_comparison(self, before: SavedRun, after: SavedRun, comparisons: list[Comparison]) -> None:
         self.comparisons = comparisons
-        self.which.tell(f"{_named(after)}, compared with {_named(before)}")
+        self.which.tell(f"{_run_title(after)}, compared with {_run_title(before)}")
         self._draw()
 
     @property
@@ -210,7 +210,7 @@ def _title(comparison: Comparison) -> str:
     return f"{place}: {named}{call}, {shown_rows(comparison.rows)}"
 
 
-def _named(run: SavedRun) -> str:
+def _run_title(run: SavedRun) -> str:
     number = f"Run {run.id}, " if run.id > 0 else ""
     return f"{number}{run.title} ({run.started.astimezone():%Y-%m-%d %H:%M})"
 
@@ -232,8 +232,8 @@ class TrendPlot(QWidget):
         self.spots: list[Spot] = []
         self._series: Sequence[Series] = ()
         self._moments: Sequence[datetime] = ()
-        self._bottom, self._left = pg.AxisItem("bottom"), DecadeAxis("left", SECONDS)
-        self.canvas = pg.PlotWidget(axisItems={"bottom": self._bottom, "left": self._left})
+        self._bottom, self._left_axis = pg.AxisItem("bottom"), DecadeAxis("left", SECONDS)
+        self.canvas = pg.PlotWidget(axisItems={"bottom": self._bottom, "left": self._left_axis})
         self.canvas.setMenuEnabled(False)
         self.canvas.hideButtons()
         self.canvas.getViewBox().setMouseEnabled(x=False, y=False)
@@ -308,7 +308,7 @@ class TrendPlot(QWidget):
         look = theme.current()
         self.canvas.setBackground(look.color("surface"))
         self.canvas.showGrid(y=True, alpha=0.15)
-        for axis in (self._bottom, self._left):
+        for axis in (self._bottom, self._left_axis):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
             axis.setStyle(tickFont=look.font(theme.TextSize.CAPTION), hideOverlappingLabels=False)
@@ -331,8 +331,8 @@ class TrendView(QWidget):
 
     def __init__(self, saved_runs: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._kept, self._tasks = saved_runs, tasks
-        self._all: Sequence[RunSummary] = ()
+        self._saved_runs, self._tasks = saved_runs, tasks
+        self._summaries: Sequence[RunSummary] = ()
         self._runs: Sequence[RunSummary] = ()
         self._reading: Handle | None = None
         self._stale = False
@@ -346,13 +346,13 @@ class TrendView(QWidget):
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Set the runs to choose from: one machine at a time, starting with that of the last run."""
-        self._all = runs
+        self._summaries = runs
         _fill(self.machine, {run.machine: run.machine or UNKNOWN_MACHINE for run in runs})
         self._take_machine()
 
     def _take_machine(self) -> None:
         """List the machine's workloads, the most often measured first."""
-        runs = self._runs = [run for run in self._all if run.machine == self.machine.currentData()]
+        runs = self._runs = [run for run in self._summaries if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
         known = {name: workload for name in names if (workload := workload_or_none(name)) is not None}
         ordered = sorted(known, key=lambda name: -names.count(name))
@@ -387,7 +387,7 @@ class TrendView(QWidget):
             self._show({})
             return
         systems = {name for run in self._runs if workload in run.workloads for name in run.systems}
-        saved_runs, numbers = self._kept, {run.id for run in self._runs}
+        saved_runs, numbers = self._saved_runs, {run.id for run in self._runs}
 
         def work(job: Job) -> Trends:
             return {

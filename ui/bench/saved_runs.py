@@ -126,7 +126,7 @@ class _Opened:
     comparisons: list[Comparison]
 
 
-def _opened(runs: Sequence[SavedRun], display: Display) -> _Opened:
+def _open_runs(runs: Sequence[SavedRun], display: Display) -> _Opened:
     """Read runs; call it off the GUI thread, since a run may have half a million samples."""
     if len(runs) == 1:
         results = results_of(runs[0])
@@ -148,11 +148,11 @@ class ResultsBrowser(QDialog):
 
     def __init__(self, saved_runs: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
-        self._kept, self._tasks = saved_runs, tasks
+        self._saved_runs, self._tasks = saved_runs, tasks
         self._reading: Handle | None = None
         self._numbers: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
-        self._saved: Sequence[RunSummary] = ()
+        self._summaries: Sequence[RunSummary] = ()
         self._files: dict[int, SavedRun] = {}
         self.setWindowTitle("Saved runs")
         self.setAcceptDrops(True)
@@ -172,7 +172,9 @@ class ResultsBrowser(QDialog):
 
     def refresh(self) -> None:
         """Read the list again."""
-        self._tasks.read(lambda job: self._kept.runs(), self._show_runs, self._fail, owner=self, quiet=True)
+        self._tasks.read(
+            lambda job: self._saved_runs.runs(), self._show_runs, self._fail, owner=self, quiet=True
+        )
 
     # ----------------------------------------------------------------------- files
 
@@ -205,7 +207,9 @@ class ResultsBrowser(QDialog):
         run = self._files.get(number)
         if run is not None:
             self._change(
-                lambda job: self._kept.save(run), "Saving a run", lambda _: self._files.pop(number, None)
+                lambda job: self._saved_runs.save(run),
+                "Saving a run",
+                lambda _: self._files.pop(number, None),
             )
 
     def _ask_file(self) -> None:
@@ -224,13 +228,13 @@ class ResultsBrowser(QDialog):
     # --------------------------------------------------------------------- showing
 
     def _show_runs(self, runs: Sequence[RunSummary]) -> None:
-        self._numbers, self._open, self._saved = (), (), runs
+        self._numbers, self._open, self._summaries = (), (), runs
         self._show_list()
         self.trends.show_runs(runs)
 
     def _show_list(self) -> None:
         files = [RunSummary.of(run) for run in reversed(self._files.values())]
-        self.table.show_runs([*files, *self._saved])
+        self.table.show_runs([*files, *self._summaries])
         self.search.setEnabled(self.table.kept.count > 0)
         self.search.show_counts(self.table.kept)
 
@@ -238,7 +242,7 @@ class ResultsBrowser(QDialog):
         self.table.search(text)
         self.search.show_counts(self.table.kept)
 
-    def _show_chosen(self) -> None:
+    def _show_chosen_runs(self) -> None:
         chosen = self.table.selection
         self._offer()
         if len(chosen) in (1, 2):
@@ -258,11 +262,11 @@ class ResultsBrowser(QDialog):
         self._numbers = numbers
         if self._reading is not None:
             self._reading.cancel()
-        saved_runs, files, display = self._kept, dict(self._files), self.run.view.display.display
+        saved_runs, files, display = self._saved_runs, dict(self._files), self.run.view.display.display
 
         def work(job: Job) -> _Opened:
             runs = [files[number] if number in files else saved_runs.run(number) for number in numbers]
-            return _opened(runs, display)
+            return _open_runs(runs, display)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
@@ -294,9 +298,9 @@ class ResultsBrowser(QDialog):
         if not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
             return
-        self._saved = ()
+        self._summaries = ()
         self._show_list()
-        self.hint.show_problem(error, self._kept.path)
+        self.hint.show_problem(error, self._saved_runs.path)
         self.pages.setCurrentWidget(self.hint)
         self.tabs.setCurrentIndex(0)
 
@@ -307,7 +311,7 @@ class ResultsBrowser(QDialog):
             self.benchmark_requested.emit(self._open[0].choice)
 
     def _note(self, number: int, text: str) -> None:
-        self._change(lambda job: self._kept.note(number, text), "Writing a note")
+        self._change(lambda job: self._saved_runs.note(number, text), "Writing a note")
 
     def _delete(self) -> None:
         chosen = [run.id for run in self.table.selection]
@@ -317,22 +321,22 @@ class ResultsBrowser(QDialog):
         if not numbers:
             self._show_list()
             return
-        saved_runs = self._kept
+        saved_runs = self._saved_runs
 
         def work(job: Job) -> list[SavedRun]:
             gone = [saved_runs.run(number) for number in numbers]
             saved_runs.delete(numbers)
             return gone
 
-        self._change(work, "Deleting runs", self._say_deleted)
+        self._change(work, "Deleting runs", self._report_deleted_runs)
 
-    def _say_deleted(self, gone: list[SavedRun]) -> None:
+    def _report_deleted_runs(self, gone: list[SavedRun]) -> None:
         what = gone[0].title if len(gone) == 1 else f"{len(gone)} runs"
         self.news.say(f"Deleted: {what}", ("Undo", lambda: self._restore(gone)), stays=True)
 
     def _restore(self, gone: list[SavedRun]) -> None:
         """Restore deleted runs, under new numbers."""
-        self._change(lambda job: [self._kept.save(run) for run in gone], "Restoring runs")
+        self._change(lambda job: [self._saved_runs.save(run) for run in gone], "Restoring runs")
 
     def _change(
         self, work: Callable[[Job], object], text: str, done: Callable[..., object] | None = None
@@ -346,10 +350,10 @@ class ResultsBrowser(QDialog):
 
     def _move_aside(self) -> None:
         """Rename the damaged file, so that the next benchmark starts a new one."""
-        path = self._kept.path
+        path = self._saved_runs.path
 
         def work(job: Job) -> str:
-            return self._kept.move_aside().name
+            return self._saved_runs.move_aside().name
 
         def announce(name: str) -> None:
             self.news.say(
@@ -404,7 +408,7 @@ class ResultsBrowser(QDialog):
         return left
 
     def _connect(self) -> None:
-        self.table.chosen_changed.connect(self._show_chosen)
+        self.table.chosen_changed.connect(self._show_chosen_runs)
         self.table.kept.noted.connect(self._note)
         self.again.clicked.connect(self._benchmark_again)
         self.delete.clicked.connect(self._delete)

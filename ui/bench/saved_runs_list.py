@@ -62,21 +62,21 @@ class SavedRunsModel(QAbstractListModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.runs: list[RunSummary] = []
-        self._all: list[RunSummary] = []
+        self._all_runs: list[RunSummary] = []
         self._text = ""
 
     @property
     def count(self) -> int:
         """The number of all runs, including those excluded by the search."""
-        return len(self._all)
+        return len(self._all_runs)
 
     @property
     def tags(self) -> Counter[str]:
         """The tags of all runs, with the number of runs that have each."""
-        return Counter(tag for run in self._all for tag in run.tags)
+        return Counter(tag for run in self._all_runs for tag in run.tags)
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        self._all = list(runs)
+        self._all_runs = list(runs)
         self._filter()
 
     def search(self, text: str) -> None:
@@ -85,7 +85,7 @@ class SavedRunsModel(QAbstractListModel):
 
     def _filter(self) -> None:
         self.beginResetModel()
-        self.runs = [run for run in self._all if run.matches(self._text)]
+        self.runs = [run for run in self._all_runs if run.matches(self._text)]
         self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt has it

@@ -237,7 +237,7 @@ class LiveLines:
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
-        self._known: dict[tuple[str, str, str, str | None, str], tuple[tuple[int, bool], Series]] = {}
+        self._cached_series: dict[tuple[str, str, str, str | None, str], tuple[tuple[int, bool], Series]] = {}
 
     def lines(self, operation: str, quantity: str, samples: str | None, statistic: str) -> list[Series]:
         """The lines of all systems that did the operation, in the table's order. `quantity` is a field of a
@@ -253,11 +253,11 @@ class LiveLines:
             (operation, system, quantity, samples, statistic),
             self._tally.revision(operation, system),
         )
-        known = self._known.get(key)
+        known = self._cached_series.get(key)
         if known is not None and known[0] == revision:
             return known[1]
         series = live_series(system, self._tally.line(operation, system, quantity, samples), statistic)
-        self._known[key] = (revision, series)
+        self._cached_series[key] = (revision, series)
         return series
 
 
@@ -332,14 +332,14 @@ class Frames:
         self._frames = {}
         for units in {panel.quantity.units for panel in panels}:
             alike = [line for panel in panels if panel.quantity.units == units for line in panel.series]
-            low, high = self._grown(units, alike, log)
+            low, high = self._grow(units, alike, log)
             self._frames[units] = Frame(left, right, low, high, log)
 
     def frame(self, panel: Panel) -> Frame:
         """The frame of a panel that was passed to `fit`."""
         return self._frames[panel.quantity.units]
 
-    def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
+    def _grow(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
         live = [line for line in series if not line.published] if not log else []
         extents = [line.extent for line in live or series if line.extent and line.extent.high > 0]
         before = self._spans.get((units, log))

@@ -191,10 +191,10 @@ def installed_versions(entries: Sequence[Entry]) -> dict[str, str]:
 
     Reads files and imports nothing.
     """
-    return {entry.id: _installed(entry) for entry in entries}
+    return {entry.id: _version_text(entry) for entry in entries}
 
 
-def _installed(entry: Entry) -> str:
+def _version_text(entry: Entry) -> str:
     package = entry.requires[0][1] if entry.requires else PACKAGES.get(entry.id, "")
     if package:
         try:
@@ -312,7 +312,7 @@ class SystemList(QWidget):
         super().__init__(parent)
         self._tasks = tasks
         self._workloads: tuple[Workload, ...] = ()
-        self._other: Interpreter | None = None
+        self._other_interpreter: Interpreter | None = None
         self.find = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
         self.all, self.none = QPushButton("All systems that are ready"), QPushButton("None")
         self.tree, self.server = SystemTree(), ServerField()
@@ -347,7 +347,7 @@ class SystemList(QWidget):
 
     def set_interpreter(self, interpreter: Interpreter | None) -> None:
         """Disable systems that cannot run in another Python; None for this one."""
-        self._other = interpreter
+        self._other_interpreter = interpreter
         with QSignalBlocker(self.tree):
             for row in self.rows.values():
                 row.set_missing("" if interpreter else row.entry.missing)
@@ -356,7 +356,7 @@ class SystemList(QWidget):
     def _show_parts(self) -> None:
         with QSignalBlocker(self.tree):
             for row in self.rows.values():
-                row.set_part(no_part(row.entry, self._workloads, self._other))
+                row.set_part(no_part(row.entry, self._workloads, self._other_interpreter))
         self._show_matches()
         self.changed.emit()
 
@@ -366,9 +366,9 @@ class SystemList(QWidget):
             return
         with QSignalBlocker(self.tree):
             row.set_description(introduction.version, introduction.description)
-            if self._other is None:
+            if self._other_interpreter is None:
                 row.set_missing(introduction.problem)
-        if self._other is None:
+        if self._other_interpreter is None:
             self.changed.emit()
 
     def _show_failure(self, error: Exception) -> None:

@@ -154,7 +154,7 @@ class UserTableDialog(QDialog):
             self._reading.cancel()
         self._workload = None
         self.summary.setText("Counting the rows…")
-        names = self._ticked()
+        names = self._ticked_columns()
         dataset, source, where = self._dataset, self._source, self._where
         self._reading = self._tasks.read(
             lambda job: user_table(dataset, source, names, where, job),
@@ -214,7 +214,7 @@ class UserTableDialog(QDialog):
                 item.setToolTip(NOT_COMPARED.format(type=field.type))
             item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
 
-    def _ticked(self) -> list[str]:
+    def _ticked_columns(self) -> list[str]:
         items = map(self.columns.item, range(self.columns.count()))
         return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
 
@@ -227,8 +227,8 @@ class UserTableDialog(QDialog):
         self.columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         body = QHBoxLayout()
         body.setSpacing(theme.XL)
-        body.addLayout(_titled("Columns", self.columns), 2)
-        body.addLayout(_titled("Systems", self.systems), 3)
+        body.addLayout(_titled_box("Columns", self.columns), 2)
+        body.addLayout(_titled_box("Systems", self.systems), 3)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
         layout.setSpacing(theme.M)
@@ -270,7 +270,7 @@ def _rule(options: Mapping[str, Any]) -> str:
     return f"{where}Every system has to {does} the rows; {words}."
 
 
-def _titled(title: str, widget: QWidget) -> QVBoxLayout:
+def _titled_box(title: str, widget: QWidget) -> QVBoxLayout:
     heading = QLabel(title)
     theme.variant(heading, "heading")
     layout = QVBoxLayout()

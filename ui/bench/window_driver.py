@@ -215,7 +215,7 @@ class LamellaWindow(WindowSystem):
         self._settle()
         rows, top = self._values([grid.top_row()]), grid.top_row()
         answer = digest(int(rows[0][0]) == top + NUMBER_OF_ROW)
-        return self._many(answer, frames)
+        return self._average_act(answer, frames)
 
     def _jump(self) -> Act:
         self._pieces = []
@@ -224,9 +224,9 @@ class LamellaWindow(WindowSystem):
             times.append(self._until_painted(lambda row=row: self.tab.grid.go_to(row, 0)))
             rows += self._values([row])
         self._settle()
-        return self._many(digest_of_rows(self._num_rows, rows), times)
+        return self._average_act(digest_of_rows(self._num_rows, rows), times)
 
-    def _many(self, answer: str, times: list[float]) -> Act:
+    def _average_act(self, answer: str, times: list[float]) -> Act:
         return Act(answer, fmean(times), max(self._pieces), tuple(times))
 
     def _brush(self) -> Act:

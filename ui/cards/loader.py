@@ -53,13 +53,13 @@ class CardLoader(QObject):
         super().__init__(parent)
         self._tasks = tasks
         self._rows: Snapshot | EngineRows | None = None
-        self._computed: ComputedView | None = None
+        self._computed_view: ComputedView | None = None
         self.where: Filter | None = None
         self._generation = 0
         self._faces: OrderedDict[str, Face] = OrderedDict()
         self._final: set[str] = set()
-        self._sampled: set[str] = set()
-        self._looked_up: set[str] = set()
+        self._sampled_names: set[str] = set()
+        self._names_looked_up: set[str] = set()
         self._requested_columns: list[str] = []
         self._running: dict[_Request, Handle] = {}
 
@@ -83,7 +83,7 @@ class CardLoader(QObject):
         """Set the rows. If the columns are the same, the old cards stay until the new ones arrive. `computed`
         has the columns that the rows lack."""
         before, self._rows = self._rows, rows
-        steps, self._computed = _steps_of(self._computed), computed
+        steps, self._computed_view = _steps_of(self._computed_view), computed
         same = before is not None and rows is not None and before.token == rows.token
         same = same and steps == _steps_of(computed)
         if same and where == self.where:  # only the order differs
@@ -94,8 +94,8 @@ class CardLoader(QObject):
         if not alike or steps != _steps_of(computed):
             self._faces.clear()
         self._final.clear()
-        self._sampled.clear()
-        self._looked_up.clear()
+        self._sampled_names.clear()
+        self._names_looked_up.clear()
         self._requested_columns = []
 
     def stop(self) -> None:
@@ -119,14 +119,14 @@ class CardLoader(QObject):
         self.hold(names)
         self._requested_columns = [name for name in names if self._is_countable(name)]
         for name in self._requested_columns:
-            self._take_cached(name)
+            self._take_cached_card(name)
         self._begin()
 
-    def _take_cached(self, name: str) -> None:
-        if not isinstance(self._rows, Snapshot) or name in self._looked_up:
+    def _take_cached_card(self, name: str) -> None:
+        if not isinstance(self._rows, Snapshot) or name in self._names_looked_up:
             return
-        self._looked_up.add(name)
-        if self._computed is not None and name in self._computed.computed_names:
+        self._names_looked_up.add(name)
+        if self._computed_view is not None and name in self._computed_view.computed_names:
             return
         known = cached_card(self._rows, name, self.where)
         if known is not None:
@@ -140,7 +140,7 @@ class CardLoader(QObject):
             self._ask(request)
 
     def _is_countable(self, name: str) -> bool:
-        return self._computed is None or self._computed.can_profile(name)
+        return self._computed_view is None or self._computed_view.can_profile(name)
 
     def _next(self) -> _Request | None:
         """The next request: with very many rows, a sample of every column first, and beside them one exact
@@ -153,17 +153,17 @@ class CardLoader(QObject):
         if isinstance(rows, Snapshot) and rows.num_rows > LARGE_ROWS:
             none_exact = not self.num_exact and all(request.sampled for request in self._running)
             if none_exact:
-                first = next((name for name in open_ if name in self._sampled), None)
+                first = next((name for name in open_ if name in self._sampled_names), None)
                 if first is not None:
                     return _Request(first, False)
             for name in open_:
-                if name not in self._sampled:
+                if name not in self._sampled_names:
                     return _Request(name, True)
         return _Request(open_[0], False) if open_ else None
 
     def _ask(self, request: _Request) -> None:
         rows, where, generation = self._rows, self.where, self._generation
-        computed, name = self._computed, request.name
+        computed, name = self._computed_view, request.name
         assert rows is not None
 
         def work(job: Job) -> Face:
@@ -191,7 +191,7 @@ class CardLoader(QObject):
     def _take(self, request: _Request, face: Face) -> None:
         if self._running.pop(request, None) is not None:
             if request.sampled:
-                self._sampled.add(request.name)
+                self._sampled_names.add(request.name)
             is_sample = request.sampled if face.card is None else face.card.is_sample
             self._keep(request.name, face, final=not is_sample)
             self._begin()
@@ -204,6 +204,6 @@ class CardLoader(QObject):
         while len(self._faces) > MOST_CARDS:
             dropped, _face = self._faces.popitem(last=False)
             self._final.discard(dropped)
-            self._sampled.discard(dropped)
-            self._looked_up.discard(dropped)
+            self._sampled_names.discard(dropped)
+            self._names_looked_up.discard(dropped)
         self.arrived.emit(name)

@@ -105,7 +105,7 @@ class CardPainter:
 
     def __init__(self) -> None:
         self._bars: OrderedDict[tuple[int, int], tuple[ColumnCard, Bars]] = OrderedDict()
-        self._elided: dict[tuple[str, int], str] = {}
+        self._elided_texts: dict[tuple[str, int], str] = {}
         self.restyle()
 
     def restyle(self) -> None:
@@ -121,7 +121,7 @@ class CardPainter:
         self._ink["met"] = QColor(look.color("card_met"))
         self._ink["met"].setAlphaF(MET_ALPHA)
         self._ink["solid_met"] = look.color("card_met")
-        self._elided.clear()
+        self._elided_texts.clear()
 
     def places(self, width: int) -> Places:
         return Places(width, self.line, self.height)
@@ -157,7 +157,7 @@ class CardPainter:
         elif face.card is None or face.texts is None:
             painter.setPen(self._ink["faint"])
             painter.drawText(
-                QRect(PADDING, 0, places.inner, self.line), LEFT, self._fitted("no card", places.inner)
+                QRect(PADDING, 0, places.inner, self.line), LEFT, self._fit_text("no card", places.inner)
             )
         else:
             self._paint_caption(painter, face, places, mark, note)
@@ -179,7 +179,7 @@ class CardPainter:
         room = places.inner
         if note:
             painter.setPen(self._ink["accent"])
-            painter.drawText(QRect(PADDING, 0, room, self.line), LEFT, self._fitted(note, room))
+            painter.drawText(QRect(PADDING, 0, room, self.line), LEFT, self._fit_text(note, room))
             return
         if face.texts.missing:
             rect = self.missing_rect(face, places.width)
@@ -188,7 +188,7 @@ class CardPainter:
                     rect.adjusted(-2, 0, 2, 0), self._ink["accent_soft" if mark.strong else "hover"]
                 )
             painter.setPen(self._ink["muted"])
-            painter.drawText(rect, RIGHT, self._fitted(face.texts.missing, rect.width()))
+            painter.drawText(rect, RIGHT, self._fit_text(face.texts.missing, rect.width()))
             room -= rect.width() + theme.S
         painter.setPen(self._ink["muted"])
         fitting = (text for text in face.texts.captions if self.metrics.horizontalAdvance(text) <= room)
@@ -250,7 +250,7 @@ class CardPainter:
             painter.setFont(self._italic)
         value_room = max(value, 0)
         painter.drawText(
-            QRect(row.left(), row.top(), value_room, row.height()), LEFT, self._fitted(text, value_room)
+            QRect(row.left(), row.top(), value_room, row.height()), LEFT, self._fit_text(text, value_room)
         )
         painter.setFont(self.font)
         painter.setPen(self._ink["muted"])
@@ -285,12 +285,12 @@ class CardPainter:
             )
             painter.fillRect(inside, self._ink["solid_met"])
 
-    def _fitted(self, text: str, width: int) -> str:
+    def _fit_text(self, text: str, width: int) -> str:
         key = (text, width)
-        fitted = self._elided.get(key)
+        fitted = self._elided_texts.get(key)
         if fitted is None:
-            if len(self._elided) > MOST_KEPT:
-                self._elided.clear()
+            if len(self._elided_texts) > MOST_KEPT:
+                self._elided_texts.clear()
             fitted = self.metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
-            self._elided[key] = fitted
+            self._elided_texts[key] = fitted
         return fitted

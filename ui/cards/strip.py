@@ -76,7 +76,7 @@ class CardStrip(QWidget):
         self._grid = grid
         self.loader = CardLoader(tasks, self)
         self.card_painter = CardPainter()
-        self._shown, self._has_rows, self._waits = True, False, False
+        self._is_shown, self._has_rows, self._waits = True, False, False
         self._large = False
         self._by_keys = False
         self._offset = -1
@@ -84,10 +84,10 @@ class CardStrip(QWidget):
         self._item: Mark | None = None
         self._hover: tuple[int, Mark] | None = None
         self._brush: tuple[int, Mark] | None = None
-        self._gathered: tuple[int, tuple[int, ...]] | None = None
+        self._gathered_places: tuple[int, tuple[int, ...]] | None = None
         self._soon = QTimer(self, singleShot=True)
         self._soon.timeout.connect(self._want)
-        self.loader.arrived.connect(self._arrived)
+        self.loader.arrived.connect(self._take_card)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAccessibleName("Column cards")
@@ -100,7 +100,7 @@ class CardStrip(QWidget):
     ) -> None:
         """Show cards of these rows, and of those among them that meet the filter. `computed` has the columns
         that the rows lack."""
-        self._brush = self._gathered = self._item = self._hover = None
+        self._brush = self._gathered_places = self._item = self._hover = None
         self._waits = False
         self._large = rows is not None and (isinstance(rows, EngineRows) or rows.num_rows > LARGE_ROWS)
         self.loader.set_rows(rows, where, computed)
@@ -112,9 +112,9 @@ class CardStrip(QWidget):
 
     def set_shown(self, is_visible: bool) -> None:
         """Show or hide the strip; hidden, it takes no room, and nothing is counted for it."""
-        if is_visible == self._shown:
+        if is_visible == self._is_shown:
             return
-        self._shown = is_visible
+        self._is_shown = is_visible
         self.setVisible(is_visible)
         if not is_visible:
             self.loader.want(())
@@ -125,17 +125,17 @@ class CardStrip(QWidget):
 
     @property
     def is_shown(self) -> bool:
-        return self._shown
+        return self._is_shown
 
     @property
     def wanted_height(self) -> int:
         """The height; None if there are no rows to show cards of."""
-        return self.card_painter.height if self._shown and self._has_rows else 0
+        return self.card_painter.height if self._is_shown and self._has_rows else 0
 
     @property
     def least_width(self) -> int:
         """The minimum width at which a card is useful; narrower columns still have one."""
-        return theme.current().px(LEAST_WIDTH) if self._shown else 0
+        return theme.current().px(LEAST_WIDTH) if self._is_shown else 0
 
     def stop(self) -> None:
         """Cancel all counting."""
@@ -160,13 +160,13 @@ class CardStrip(QWidget):
             self.follow_columns()
 
     def follow_columns(self) -> None:
-        if self._shown:
+        if self._is_shown:
             self.update()
             self.loader.hold(self._names(self._on_screen()))
             self._soon.start(WAIT_MS)
 
     def _want(self) -> None:
-        if not self._shown or self._waits:
+        if not self._is_shown or self._waits:
             return
         if not self._grid.grid_model.pages.settled:  # rows have priority over cards
             self._soon.start(AFTER_ROWS_MS)
@@ -190,7 +190,7 @@ class CardStrip(QWidget):
         tree = self._grid.grid_model.tree
         return tree is None or tree.first_levels[column] <= tree.last_level
 
-    def _arrived(self, name: str) -> None:
+    def _take_card(self, name: str) -> None:
         names = self._grid.grid_model.names
         if name in names:
             self.update(self.card_rect(names.index(name)))
@@ -299,8 +299,8 @@ class CardStrip(QWidget):
     def _mark(self, column: int) -> Mark | None:
         if self._brush is not None and self._brush[0] == column:
             return self._brush[1]
-        if self._gathered is not None and self._gathered[0] == column:
-            return Mark(also=frozenset(self._gathered[1]), strong=True)
+        if self._gathered_places is not None and self._gathered_places[0] == column:
+            return Mark(also=frozenset(self._gathered_places[1]), strong=True)
         if self.hasFocus() and self._current == column and self._item is not None:
             return self._item
         return self._hover[1] if self._hover is not None and self._hover[0] == column else None
@@ -353,7 +353,7 @@ class CardStrip(QWidget):
         if self._brush is not None:
             (column, mark), self._brush = self._brush, None
             self._ask_for_bars(column, mark)
-        if self._gathered is None:
+        if self._gathered_places is None:
             self._grid.setFocus(Qt.FocusReason.MouseFocusReason)
         self.update()
 
@@ -378,7 +378,7 @@ class CardStrip(QWidget):
 
     def focus_card(self, place: int) -> None:
         """Move the keyboard to the card of the column at this position from left to right."""
-        if self._shown and self._grid.grid_model.columnCount():
+        if self._is_shown and self._grid.grid_model.columnCount():
             self._current, self._item, self._by_keys = self._grid.column_at(place), None, True
             self.setFocus(Qt.FocusReason.OtherFocusReason)
             self._grid.show_column(place)
@@ -405,16 +405,16 @@ class CardStrip(QWidget):
             event.ignore()
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Key.Key_Control and self._gathered is not None:
+        if event.key() == Key.Key_Control and self._gathered_places is not None:
             self._ask_for_gathered()
         else:
             super().keyReleaseEvent(event)
 
     def _escape(self) -> None:
         """End a brush first, then a choice, then leave the strip."""
-        if self._brush is None and self._gathered is None and self._item is None:
+        if self._brush is None and self._gathered_places is None and self._item is None:
             self._grid.setFocus(Qt.FocusReason.OtherFocusReason)
-        self._brush = self._gathered = self._item = None
+        self._brush = self._gathered_places = self._item = None
         self.update()
 
     def _go_on(self, by: int) -> None:
@@ -437,7 +437,7 @@ class CardStrip(QWidget):
         self.update()
 
     def _take_item(self) -> None:
-        if self._gathered is not None:
+        if self._gathered_places is not None:
             self._ask_for_gathered()
         elif self._item is not None and self.bars_of(self._current) is not None:
             self._ask_for_bars(self._current, self._item)
@@ -450,13 +450,17 @@ class CardStrip(QWidget):
 
     def _gather(self, column: int, place: int) -> None:
         """Add a value to the list of chosen ones, or remove it."""
-        before = self._gathered[1] if self._gathered is not None and self._gathered[0] == column else ()
+        before = (
+            self._gathered_places[1]
+            if self._gathered_places is not None and self._gathered_places[0] == column
+            else ()
+        )
         after = tuple(p for p in before if p != place) if place in before else (*before, place)
-        self._gathered = (column, after) if after else None
+        self._gathered_places = (column, after) if after else None
 
     def _ask_for_gathered(self) -> None:
-        assert self._gathered is not None
-        (column, places), self._gathered = self._gathered, None
+        assert self._gathered_places is not None
+        (column, places), self._gathered_places = self._gathered_places, None
         card = self.card_of(column)
         if card is not None:
             listed = _values_of(conditions_on(self.loader.where, card.column))
@@ -533,7 +537,7 @@ class CardStrip(QWidget):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        if self._gathered is not None:
+        if self._gathered_places is not None:
             self._ask_for_gathered()
         self._brush = self._item = None
         self.update()

@@ -102,30 +102,30 @@ def _distinct(figures: Figures) -> str:
 def ranges(low: Any, high: Any, kind: Kind) -> tuple[str, ...]:
     """From the least to the greatest value, in a longer and in shorter forms."""
     if isinstance(low, str) or isinstance(high, str):
-        return (_joined(str(low)[:10].partition("T")[0], str(high)[:10].partition("T")[0]),)
+        return (_range_text(str(low)[:10].partition("T")[0], str(high)[:10].partition("T")[0]),)
     if kind in NUMBERS:
         return _number_ranges(low, high)
     if isinstance(low, dt.timedelta):
-        return (_joined(span_text(low), span_text(high)),)
+        return (_range_text(span_text(low), span_text(high)),)
     if isinstance(low, dt.time):
-        return (_joined(f"{low:%H:%M}", f"{high:%H:%M}"),)
+        return (_range_text(f"{low:%H:%M}", f"{high:%H:%M}"),)
     if isinstance(low, dt.date) and isinstance(high, dt.date):
         return _date_ranges(low, high)
-    return (_joined(number_text(low), number_text(high)),)
+    return (_range_text(number_text(low), number_text(high)),)
 
 
-def _joined(low: str, high: str) -> str:
+def _range_text(low: str, high: str) -> str:
     return low if low == high else f"{low}{RANGE}{high}"
 
 
 def _number_ranges(low: Any, high: Any) -> tuple[str, ...]:
     if is_like_years(low, high):
-        return (_joined(str(low), str(high)),)
+        return (_range_text(str(low), str(high)),)
     digits = _digits(low, high)
-    full = _joined(number_text(low, digits), number_text(high, digits))
-    fewer = _joined(number_text(low, digits - 1), number_text(high, digits - 1)) if digits else full
+    full = _range_text(number_text(low, digits), number_text(high, digits))
+    fewer = _range_text(number_text(low, digits - 1), number_text(high, digits - 1)) if digits else full
     texts = [full]
-    for text in (fewer, _joined(short_number(low), short_number(high))):
+    for text in (fewer, _range_text(short_number(low), short_number(high))):
         if len(text) < len(texts[-1]) and (RANGE in text or RANGE not in full):  # both ends may round to one
             texts.append(text)
     return tuple(texts)
@@ -177,7 +177,7 @@ def short_number(value: Any) -> str:
 def _date_ranges(low: dt.date, high: dt.date) -> tuple[str, ...]:
     days = (_day(high) - _day(low)).days
     if days == 0 and isinstance(low, dt.datetime) and isinstance(high, dt.datetime):
-        hours = _joined(f"{low:%H:%M}", f"{high:%H:%M}")
+        hours = _range_text(f"{low:%H:%M}", f"{high:%H:%M}")
         return (f"{_day_text(low)} {hours}", hours)
     if days == 0:
         return (_day_text(low), str(low.year))
@@ -185,7 +185,7 @@ def _date_ranges(low: dt.date, high: dt.date) -> tuple[str, ...]:
         return _day_ranges(low, high)
     if low.year == high.year:
         return (f"{low:%b}{RANGE}{high:%b} {high.year}", str(high.year))
-    years = _joined(str(low.year), str(high.year))
+    years = _range_text(str(low.year), str(high.year))
     if days <= 730:
         return (f"{low:%b} {low.year}{RANGE}{high:%b} {high.year}", years)
     return (years,)
@@ -196,7 +196,7 @@ def _day_ranges(low: dt.date, high: dt.date) -> tuple[str, ...]:
         return (f"{low.day}{RANGE}{_day_text(high)}", f"{high:%b} {high.year}")
     if low.year == high.year:
         return (f"{low.day} {low:%b}{RANGE}{_day_text(high)}", f"{low:%b}{RANGE}{high:%b} {high.year}")
-    return (f"{_day_text(low)}{RANGE}{_day_text(high)}", _joined(str(low.year), str(high.year)))
+    return (f"{_day_text(low)}{RANGE}{_day_text(high)}", _range_text(str(low.year), str(high.year)))
 
 
 def _day(value: dt.date) -> dt.date:
@@ -253,7 +253,7 @@ def bar_text(card: ColumnCard, bars: Bars, first: int, last: int) -> str:
         return f"below {_edge_text(card, high)}"
     step = {int: 1, dt.date: dt.timedelta(days=1)}.get(type(high))
     if step is not None:
-        return _joined(_edge_text(card, low), _edge_text(card, high - step))
+        return _range_text(_edge_text(card, low), _edge_text(card, high - step))
     return f"{_edge_text(card, low)} to below {_edge_text(card, high)}"
 
 

@@ -109,9 +109,9 @@ class ChartAxis(pg.AxisItem):
             labels = [(rect, flags, text) for (rect, flags, _), text in zip(labels, texts, strict=True)]
         super().drawPicture(p, axisSpec, tickSpecs, labels)
         if self._is_turned:
-            self._draw_turned(p, textSpecs)
+            self._draw_turned_texts(p, textSpecs)
 
-    def _draw_turned(self, p: QPainter, textSpecs: Any) -> None:
+    def _draw_turned_texts(self, p: QPainter, textSpecs: Any) -> None:
         p.setFont(theme.current().font(theme.TextSize.CAPTION))
         p.setPen(self.textPen())
         height = p.fontMetrics().height()
@@ -173,11 +173,11 @@ class LogTicks:
     """Positions are log10, with ticks at each power of ten and at 2 … 9 between."""
 
     def __init__(self) -> None:
-        self._every, self._steps = 1, set[float]()
+        self._step, self._steps = 1, set[float]()
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         room = 56 if orientation == "bottom" else 16
-        self._every = max(1, math.ceil(room * (high - low) / max(1.0, size)))
+        self._step = max(1, math.ceil(room * (high - low) / max(1.0, size)))
         is_wide = FOUR_TO_FIVE * size >= room * (high - low)
         named = () if high - low >= LEAST_DECADES else (2, 3, 4, 5, 7) if is_wide else (2, 5)
         self._steps = {round(math.log10(step), 6) for step in named}
@@ -187,7 +187,7 @@ class LogTicks:
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         if spacing >= 1:
-            return [_power(value) if round(value) % self._every == 0 else "" for value in values]
+            return [_power(value) if round(value) % self._step == 0 else "" for value in values]
         return [_power(value) if round(value % 1, 6) in self._steps else "" for value in values]
 
 
@@ -300,7 +300,7 @@ class NameTicks:
 
     def __init__(self, dimension: Dimension) -> None:
         self._names = {place.at: tick_text(dimension, place) for place in dimension.places}
-        self._others = next((place.at for place in dimension.places if place.key == OTHERS), None)
+        self._remaining_place = next((place.at for place in dimension.places if place.key == OTHERS), None)
         self.turned, self.widest, self.overhang = False, 0, 0
 
     def fit(self, pixels: float, orientation: str) -> int:
@@ -321,7 +321,7 @@ class NameTicks:
         if self.turned and orientation == "bottom":  # the lines are closer together than their ticks
             room /= TURNED_SHARE
         step = max(1, math.ceil(room * (high - low) / max(1.0, size))) if places else 1
-        skipped = places.index(self._others) % step if self._others in places else 0
+        skipped = places.index(self._remaining_place) % step if self._remaining_place in places else 0
         return [(1.0, places[skipped::step])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:

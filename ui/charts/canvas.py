@@ -81,7 +81,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.looks: list[SeriesLook] = []
         self.panels: list[Panel] = []
         self._view: tuple[float, float] = (0.0, 1.0)
-        self._pressed: tuple[Panel, QPointF, QPoint] | None = None
+        self._pressed_place: tuple[Panel, QPointF, QPoint] | None = None
         self._brush: Any = None
         self._brush_places: tuple[Panel, list[Place]] | None = None
         self._current: Mark | None = None
@@ -331,8 +331,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         position = self.mapToScene(event.position().toPoint())
-        if self._pressed is not None:
-            if (event.position().toPoint() - self._pressed[2]).manhattanLength() >= DRAG:
+        if self._pressed_place is not None:
+            if (event.position().toPoint() - self._pressed_place[2]).manhattanLength() >= DRAG:
                 QToolTip.hideText()
                 self._drag_to(position)
             return
@@ -379,17 +379,17 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         position = self.mapToScene(event.position().toPoint())
         panel = self.panel_at(position)
         if event.button() is Qt.MouseButton.LeftButton and panel is not None:
-            self._pressed = panel, position, event.position().toPoint()
+            self._pressed_place = panel, position, event.position().toPoint()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, self._pressed = self._pressed, None
+        pressed, self._pressed_place = self._pressed_place, None
         if pressed is None:
             return
         position = self.mapToScene(event.position().toPoint())
         if (event.position().toPoint() - pressed[2]).manhattanLength() >= DRAG:
-            self._pressed = pressed
+            self._pressed_place = pressed
             self._drag_to(position)
-            self._pressed = None
+            self._pressed_place = None
             return
         had_brush = self._brush is not None
         self.clear_brush()
@@ -398,8 +398,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self.clicked.emit(self.picked_of(*mark))
 
     def _drag_to(self, position: QPointF) -> None:
-        assert self._pressed is not None and self.data is not None
-        panel, start, _ = self._pressed
+        assert self._pressed_place is not None and self.data is not None
+        panel, start, _ = self._pressed_place
         box = panel.plot.vb
         begin, end = box.mapSceneToView(start), box.mapSceneToView(position)
         x = self.data.x
@@ -502,7 +502,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
             self._step(0)
 
-    def _ordered(self) -> list[Mark]:
+    def _ordered_marks(self) -> list[Mark]:
         """All marks by panel, then along the axis."""
 
         def place(mark: Mark) -> float:
@@ -511,7 +511,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         return [mark for panel in self.panels for mark in sorted(panel.made.marks, key=place)]
 
     def _step(self, by: int) -> None:
-        ordered = self._ordered()
+        ordered = self._ordered_marks()
         if self._current is not None and self._current in ordered and "color" in self._current.row:
             color = self._current.row["color"]
             ordered = [mark for mark in ordered if mark.row.get("color") == color]
@@ -523,7 +523,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self._step(0)
             return
         names = [name for name in ("x", "panels") if name in current.row]
-        alike = [m for m in self._ordered() if all(m.row[name] == current.row[name] for name in names)]
+        alike = [m for m in self._ordered_marks() if all(m.row[name] == current.row[name] for name in names)]
         self._go(alike, by)
 
     def _go(self, among: list[Mark], by: int) -> None:

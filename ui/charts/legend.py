@@ -71,7 +71,7 @@ class Swatch(QWidget):
 
     def __init__(self, look: SeriesLook, hatched: bool) -> None:
         super().__init__()
-        self._look, self._hatched = look, hatched
+        self._look, self._is_hatched = look, hatched
         side = theme.current().px(SWATCH)
         self.setFixedSize(side, side)
 
@@ -79,7 +79,7 @@ class Swatch(QWidget):
         painter = QPainter(self)
         box = self.rect().adjusted(1, 1, -2, -2)
         painter.setPen(self._look.color)
-        if self._hatched:
+        if self._is_hatched:
             painter.setBrush(self._look.brush)
             painter.drawRect(box)
         else:

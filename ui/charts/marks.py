@@ -138,7 +138,7 @@ class Shapes(pg.GraphicsObject):
     def __init__(self, *, separated: bool = False) -> None:
         """`separated`: outlines part the rectangles from each other; narrow ones go without."""
         super().__init__()
-        self._separated = separated
+        self._separates = separated
         self._rects: list[tuple[QRectF, QBrush, QPen]] = []
         self._spots: list[tuple[str, QColor, float, np.ndarray, np.ndarray]] = []
         self._bounds = QRectF()
@@ -167,7 +167,7 @@ class Shapes(pg.GraphicsObject):
         p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         for rect, brush, pen in self._rects:
             area = _on_pixels(transform.mapRect(rect))
-            p.setPen(Qt.PenStyle.NoPen if self._separated and area.width() < LEAST_SEPARATED else pen)
+            p.setPen(Qt.PenStyle.NoPen if self._separates and area.width() < LEAST_SEPARATED else pen)
             if brush.style() not in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush):
                 soft = QColor(brush.color())
                 soft.setAlpha(70)

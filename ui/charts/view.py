@@ -112,7 +112,7 @@ class ChartView(QWidget):
         self._types: Mapping[str, pa.DataType] = {}
         self._total = 0
         self._title = ""
-        self._picked: Picked | None = None
+        self._picked_filter: Picked | None = None
         self._build()
 
     @property
@@ -180,7 +180,7 @@ class ChartView(QWidget):
         """Show the chart, or a preview of it, which can be neither exported nor copied."""
         self._handle = None
         self.data = data
-        self._picked = None
+        self._picked_filter = None
         self.brush_bar.hide()
         self.form.show_counts(counts_of(data, self._total), remarks_of(data))
         if not data.table.num_rows:
@@ -254,8 +254,8 @@ class ChartView(QWidget):
 
     # ------------------------------------------------------------------- filtering
 
-    def _brushed(self, picked: Picked | None) -> None:
-        self._picked = picked
+    def _show_brushed(self, picked: Picked | None) -> None:
+        self._picked_filter = picked
         self.brush_bar.show_picked(picked)
         self._place_brush_bar()
 
@@ -265,7 +265,7 @@ class ChartView(QWidget):
         bar.raise_()
 
     def _keep(self) -> None:
-        picked = self._picked
+        picked = self._picked_filter
         self.canvas.clear_brush()
         if picked is not None:
             self._filter(picked)
@@ -277,7 +277,7 @@ class ChartView(QWidget):
             self.filter_requested.emit(picked.condition)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._picked is not None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._picked_filter is not None:
             self._keep()
         elif event.key() == Qt.Key.Key_Escape:
             self.closed.emit()
@@ -417,7 +417,7 @@ class ChartView(QWidget):
             lambda _display: self._draw() if self.data and self.data.table.num_rows else None
         )
         self.form.closed.connect(self.closed)
-        self.canvas.brushed.connect(self._brushed)
+        self.canvas.brushed.connect(self._show_brushed)
         self.canvas.clicked.connect(self._filter)
         self.brush_bar.kept.connect(self._keep)
         self.brush_bar.dropped.connect(self.canvas.clear_brush)

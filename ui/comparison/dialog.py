@@ -93,7 +93,7 @@ class CompareDialog(QDialog):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._before, self._others, self._tasks = before, list(sides), tasks
+        self._before, self._sides, self._tasks = before, list(sides), tasks
         self._choices = choices or Choices()
         self._handle: Handle | None = None
         self._key_columns: KeyColumns | None = None
@@ -117,7 +117,7 @@ class CompareDialog(QDialog):
     @property
     def other_side(self) -> OtherSide | None:
         place = self.other.currentIndex()
-        return self._others[place] if 0 <= place < len(self._others) else None
+        return self._sides[place] if 0 <= place < len(self._sides) else None
 
     @property
     def chosen_key(self) -> tuple[str, ...]:
@@ -138,14 +138,14 @@ class CompareDialog(QDialog):
         """Compare with a file, whether it is open or not."""
         from lamella.core.datasets import open_dataset
 
-        self._others.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
+        self._sides.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
         self.other.insertItem(self.other.count() - 1, visible(path.name))
-        self.other.setCurrentIndex(len(self._others) - 1)
+        self.other.setCurrentIndex(len(self._sides) - 1)
 
     # ------------------------------------------------------------------- columns
 
     def _fill(self) -> None:
-        self.other.addItems([visible(side.title) for side in self._others])
+        self.other.addItems([visible(side.title) for side in self._sides])
         self.other.addItem(A_FILE)
         chosen = self._choices
         self.by_order.setChecked(chosen.key == ())
@@ -153,7 +153,7 @@ class CompareDialog(QDialog):
         self.tolerance.setText(f"{chosen.tolerance:g}" if chosen.tolerance else "")
         self.ignore_case.setChecked(chosen.ignore_case)
         self.ignore_space.setChecked(chosen.ignore_space)
-        self.other.setCurrentIndex(0 if len(self._others) == 1 else -1)
+        self.other.setCurrentIndex(0 if len(self._sides) == 1 else -1)
         self._take_other()
 
     def _take_other(self) -> None:

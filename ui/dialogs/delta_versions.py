@@ -36,7 +36,7 @@ class VersionChoice(QDialog):
 
     def __init__(self, dataset: DeltaDataset, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown = dataset.version
+        self._shown_version = dataset.version
         self._newest = dataset.newest
         self.setWindowTitle("Versions")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -91,14 +91,14 @@ class VersionChoice(QDialog):
         self._newest = versions[0].number if versions else self._newest
         self.list.addTopLevelItems([self._item(version) for version in versions])
         self.status.setText("" if versions else "The log has no version that can be opened")
-        self.mark(self._shown)
+        self.mark(self._shown_version)
         self.list.setFocus()
         self._update()
 
     def _item(self, version: DeltaVersion) -> QTreeWidgetItem:
         time = f"{version.time.astimezone():%Y-%m-%d %H:%M:%S}" if version.time else ""
         rows = "" if version.rows is None else f"{version.rows:,}"
-        note = " (shown)" if version.number == self._shown else ""
+        note = " (shown)" if version.number == self._shown_version else ""
         item = QTreeWidgetItem(
             [
                 f"{version.number:,}{note}", time, visible(version.operation), rows,
@@ -117,7 +117,7 @@ class VersionChoice(QDialog):
 
     def _update(self) -> None:
         current = self.current
-        self.show_button.setEnabled(current is not None and current != self._shown)
+        self.show_button.setEnabled(current is not None and current != self._shown_version)
         self.show_button.setText("Show" if current is None else f"Show version {current:,}")
 
     def _choose(self) -> None:

@@ -83,17 +83,17 @@ class ErrorDialog(QDialog):
         return field
 
     def _buttons(self) -> QHBoxLayout:
-        self._more = QPushButton("Details", self)
+        self._details_button = QPushButton("Details", self)
         copy = QPushButton("Copy details", self)
         close = QPushButton("Close", self)
-        theme.variant(self._more, "ghost")
+        theme.variant(self._details_button, "ghost")
         theme.variant(close, "primary")
         close.setDefault(True)
-        self._more.clicked.connect(self._toggle)
+        self._details_button.clicked.connect(self._toggle)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.details))
         close.clicked.connect(self.close)
         row = QHBoxLayout()
-        row.addWidget(self._more)
+        row.addWidget(self._details_button)
         row.addStretch()
         row.addWidget(copy)
         row.addWidget(close)
@@ -107,7 +107,7 @@ class ErrorDialog(QDialog):
 
     def _toggle(self) -> None:
         self._box.setVisible(self._box.isHidden())
-        self._more.setText("Details" if self._box.isHidden() else "Hide details")
+        self._details_button.setText("Details" if self._box.isHidden() else "Hide details")
         self._fit()
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -88,7 +88,7 @@ class ExportDialog(PreviewDialog):
         self._source = source
         self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
         self._samples: dict[int, pa.Table] = {}
-        self._done: Export | None = None
+        self._export: Export | None = None
         self.setWindowTitle("Export")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
@@ -230,13 +230,13 @@ class ExportDialog(PreviewDialog):
         columns = self._columns()
         chosen = self._choices.options.get(known.id, {})
         self.options = FormatOptions(known, columns, chosen, self.rows.settled)
-        self.options.changed.connect(self._options_changed)
+        self.options.changed.connect(self._forget_export)
         self.options_area.setWidget(self.options)
         if with_path:
             self._propose(self._folder / Path(self._name).stem)
         elif Path(self.path_edit.text()).suffix.casefold() not in known.suffixes:
             self._put_suffix()
-        self._options_changed()
+        self._forget_export()
 
     def _put_suffix(self) -> None:
         text = self.path_edit.text().strip()
@@ -269,8 +269,8 @@ class ExportDialog(PreviewDialog):
         sample = self._samples.get(self.rows_box.currentIndex())
         return [] if sample is None else sample.column_names
 
-    def _options_changed(self) -> None:
-        self._done = None
+    def _forget_export(self) -> None:
+        self._export = None
         self.show_button.hide()
         self._pause.start()
 
@@ -394,7 +394,7 @@ class ExportDialog(PreviewDialog):
         return f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
 
     def _finish(self, export: Export) -> None:
-        self._done = export
+        self._export = export
         rows = quantity(export.rows, "row")
         files = "" if export.files == 1 else f" in {export.files:,} files"
         what = rows if export.versions is None else _versions_text(export)
@@ -413,8 +413,8 @@ class ExportDialog(PreviewDialog):
         self.status.setText("Stopped; nothing was exported")
 
     def show_in_folder(self) -> None:
-        if self._done is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._done.path.parent)))
+        if self._export is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._export.path.parent)))
 
 
 def _is_taken(error: Exception) -> bool:

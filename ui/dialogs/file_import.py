@@ -69,7 +69,7 @@ class FileImportDialog(WorkDialog):
     ) -> None:
         """`table` is one of a file that holds several; `name` is suggested instead of the file's name."""
         super().__init__(tasks, parent)
-        self._path, self._stores, self._proposed = path, list(stores), name
+        self._path, self._stores, self._proposed_name = path, list(stores), name
         self._planning: Handle | None = None
         self._table_names: Sequence[str] = ()
         self._plan: ImportPlan | None = None
@@ -102,7 +102,7 @@ class FileImportDialog(WorkDialog):
         for mode, text in MODES:
             self.mode_box.addItem(text, mode)
         self.mode_box.currentIndexChanged.connect(self._choose_mode)
-        self.name_edit = QLineEdit(self._proposed, accessibleName="Name of the new table")
+        self.name_edit = QLineEdit(self._proposed_name, accessibleName="Name of the new table")
         self.name_edit.textChanged.connect(self._update)
         self.table_box = QComboBox(accessibleName="Table")
         self.table_box.currentIndexChanged.connect(self._choose_table)
@@ -154,7 +154,7 @@ class FileImportDialog(WorkDialog):
         rows = quantity(preview.rows, "row")
         self.about.setText(" · ".join(part for part in (size_text(preview.size), about + rows) if part))
         self.message.clear()
-        if not self.name_edit.isModified() and not self._proposed:
+        if not self.name_edit.isModified() and not self._proposed_name:
             self._propose_name()
         self._list_tables()
         self._replan()
@@ -208,7 +208,9 @@ class FileImportDialog(WorkDialog):
     def _propose_name(self) -> None:
         preview = self.form.preview
         if preview is not None:
-            self.name_edit.setText(free_name(self._proposed or preview.dataset.name, list(self._table_names)))
+            self.name_edit.setText(
+                free_name(self._proposed_name or preview.dataset.name, list(self._table_names))
+            )
 
     def _choose_mode(self) -> None:
         is_new = self.mode == NEW

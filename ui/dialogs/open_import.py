@@ -62,9 +62,9 @@ class ImportDialog(WorkDialog):
         self._table = table
         self._paths, self._stores = list(paths), list(stores)
         self._looking: Handle | None = None
-        self._padded: set[Path] = set()
+        self._padded_paths: set[Path] = set()
         self._is_one = False
-        self._unverified: set[Path] = set()
+        self._unverified_paths: set[Path] = set()
         self.setWindowTitle("Import")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._build()
@@ -73,7 +73,7 @@ class ImportDialog(WorkDialog):
     # ------------------------------------------------------------------ looks
 
     def _build(self) -> None:
-        self.title = QLabel(f"Import {_what([path.name for path in self._paths])}")
+        self.title = QLabel(f"Import {_thing_word([path.name for path in self._paths])}")
         theme.variant(self.title, "title")
         self.store_box = QComboBox(accessibleName="Store")
         self.store_box.addItems([store.name for store in self._stores])
@@ -134,14 +134,14 @@ class ImportDialog(WorkDialog):
         self.waiting.show()
         self._is_one = self.as_one.isChecked()
         self._looking = self._tasks.read(
-            self._open_all, self._show_opened, self._look_failed, owner=self, text="Reading the files"
+            self._open_all, self._show_datasets, self._report_failure, owner=self, text="Reading the files"
         )
         self._update()
 
     def _open_all(self, job: Job) -> list[Opened]:
         """Each path with its dataset, or the problem with it: one bad file does not stop the others."""
         if self._is_one:
-            return [self._open_as_one(job)]
+            return [self._open_as_dataset(job)]
         opened: list[Opened] = []
         for path in self._paths:
             job.check()
@@ -153,7 +153,7 @@ class ImportDialog(WorkDialog):
                 opened.append((path.name, problem))
         return opened
 
-    def _open_as_one(self, job: Job) -> Opened:
+    def _open_as_dataset(self, job: Job) -> Opened:
         """All files as one dataset, or the reason why that is not possible."""
         label = f"{len(self._paths):,} files"
         try:
@@ -175,11 +175,11 @@ class ImportDialog(WorkDialog):
         return opened
 
     def _open(self, path: Path, table: str | None) -> Dataset:
-        ragged: RaggedRows = "pad" if path in self._padded else "refuse"
-        checksums: Checksums = "ignore" if path in self._unverified else "verify"
+        ragged: RaggedRows = "pad" if path in self._padded_paths else "refuse"
+        checksums: Checksums = "ignore" if path in self._unverified_paths else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
-    def _show_opened(self, opened: list[Opened]) -> None:
+    def _show_datasets(self, opened: list[Opened]) -> None:
         self._looking = None
         self.waiting.hide()
         good = [(label, dataset) for label, dataset in opened if isinstance(dataset, Dataset)]
@@ -195,14 +195,14 @@ class ImportDialog(WorkDialog):
         self._update()
         self.import_button.setFocus()
         self.title.setText(
-            f"Import {_what([label for label, _ in good] or [path.name for path in self._paths])}"
+            f"Import {_thing_word([label for label, _ in good] or [path.name for path in self._paths])}"
         )
         if len(problems) == 1:
             self._offer(problems[0], left_out=bool(good))
         elif problems:
             self._offer_all(problems, left_out=bool(good))
 
-    def _look_failed(self, error: Exception) -> None:
+    def _report_failure(self, error: Exception) -> None:
         self._looking = None
         self.failed.emit(error)
         self.reject()
@@ -232,7 +232,7 @@ class ImportDialog(WorkDialog):
     def _finish(self, outcome: tuple[list[Table], list[str]]) -> None:
         tables, refusals = outcome
         self.imported.emit(tables)
-        self._say_left_out()
+        self._report_omissions()
         if refusals:
             number = "a foreign key" if len(refusals) == 1 else f"{len(refusals):,} foreign keys"
             fix = "Give their columns the same type, and add the relation"
@@ -241,7 +241,7 @@ class ImportDialog(WorkDialog):
             )
         self.accept()
 
-    def _say_left_out(self) -> None:
+    def _report_omissions(self) -> None:
         """Say which lines of text files could not be read; they are in tables beside the others."""
         counts = [
             (source.dataset.name, len(problems_of(source.dataset))) for source in self.sources.selection()
@@ -293,11 +293,11 @@ class ImportDialog(WorkDialog):
 
     def _ignore(self, path: Path) -> None:
         """Import a file although its checksums differ; a file inside a folder is named by the folder."""
-        self._unverified |= {p for p in self._paths if path.absolute().is_relative_to(p.absolute())}
+        self._unverified_paths |= {p for p in self._paths if path.absolute().is_relative_to(p.absolute())}
         self._look()
 
     def _pad(self, *paths: Path) -> None:
-        self._padded |= {p for p in self._paths if p in paths or p.absolute() in paths}
+        self._padded_paths |= {p for p in self._paths if p in paths or p.absolute() in paths}
         self._look()
 
     def done(self, result: int) -> None:
@@ -310,7 +310,7 @@ class ImportDialog(WorkDialog):
         return self._stores[place] if 0 <= place < len(self._stores) else None
 
 
-def _what(labels: Sequence[str]) -> str:
+def _thing_word(labels: Sequence[str]) -> str:
     if len(labels) == 1:
         return labels[0]
     return f"{len(labels):,} {'tables' if all(' · ' in label for label in labels) else 'files'}"

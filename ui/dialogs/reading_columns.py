@@ -51,7 +51,7 @@ class ReadingColumns(QTableWidget):
         super().__init__(0, NOTE + 1, parent)
         self._choosing = choosing
         self._columns: tuple[ColumnPreview, ...] = ()
-        self._detected: dict[str, str] = {}
+        self._detected_options: dict[str, str] = {}
         self._edits: list[QLineEdit] = []
         self._boxes: list[QComboBox] = []
         self.setHorizontalHeaderLabels(["In the file", "Column", "Type", "First values", "", "", "Notes"])
@@ -67,7 +67,7 @@ class ReadingColumns(QTableWidget):
             self.setColumnWidth(place, theme.current().px(width))
         header.setSectionResizeMode(NOTE, QHeaderView.ResizeMode.Stretch)
         self.setMinimumHeight(theme.current().px(4 * ROW_HEIGHT))
-        self.itemChanged.connect(self._item_changed)
+        self.itemChanged.connect(self._take_item)
         theme.current().changed.connect(self._retint)
 
     def show_columns(self, columns: Sequence[ColumnPreview], types: Mapping[str, str], typed: bool) -> None:
@@ -76,7 +76,7 @@ class ReadingColumns(QTableWidget):
         self._columns = tuple(columns)
         for column in columns:
             if column.key not in types:
-                self._detected[column.key] = type_name(column.kind)
+                self._detected_options[column.key] = type_name(column.kind)
         self.blockSignals(True)
         if not same:
             self._rebuild(typed)
@@ -128,13 +128,13 @@ class ReadingColumns(QTableWidget):
         return super().eventFilter(watched, event)
 
     def _choose(self, key: str, name: str) -> None:
-        self.type_chosen.emit(key, None if name == self._detected.get(key) else name)
+        self.type_chosen.emit(key, None if name == self._detected_options.get(key) else name)
 
     def _fill(self, row: int, column: ColumnPreview) -> None:
         box = self._boxes[row] if self._boxes else None
         now = type_name(column.kind)
         if box is not None:
-            detected = self._detected.get(column.key)
+            detected = self._detected_options.get(column.key)
             names = dict.fromkeys([*([detected] if detected else []), now, *map(_shown_type, TYPES)])
             box.clear()
             box.addItems(list(names))
@@ -173,7 +173,7 @@ class ReadingColumns(QTableWidget):
             else:
                 self.item(row, TYPE).setIcon(look.icon(icon_name(column.kind)))
 
-    def _item_changed(self, item: QTableWidgetItem) -> None:
+    def _take_item(self, item: QTableWidgetItem) -> None:
         if self._choosing and item.column() == STORED:
             if item.row() < len(self._edits):
                 self._edits[item.row()].setEnabled(item.checkState() is Qt.CheckState.Checked)

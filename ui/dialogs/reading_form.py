@@ -86,7 +86,7 @@ class ReadingForm(QWidget):
         self._path, self._table, self._tasks = path, table, tasks
         self.reading = reading
         self.preview: FilePreview | None = None
-        self._shown: FileReading | None = None
+        self._shown_reading: FileReading | None = None
         self._looking: Handle | None = None
         self._counting: Handle | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
@@ -94,7 +94,7 @@ class ReadingForm(QWidget):
         self._count_later = QTimer(self, singleShot=True, interval=COUNT_AFTER_MS)
         self._count_later.timeout.connect(self._count)
         self._make(choosing)
-        theme.current().changed.connect(self._show_detected)
+        theme.current().changed.connect(self._show_detection)
 
     # ------------------------------------------------------------------ looks
 
@@ -103,7 +103,7 @@ class ReadingForm(QWidget):
         self.options_row = QWidget()
         options = FlowLayout(theme.S, self.options_row)
         for name, choices in LABELS.items():
-            options.addWidget(self._labelled(name, choices))
+            options.addWidget(self._labelled_box(name, choices))
         options.addWidget(self._more_options())
         self.detected = QPushButton("All detected", self)
         theme.variant(self.detected, "link")
@@ -172,7 +172,7 @@ class ReadingForm(QWidget):
         row.addStretch(1)
         self.yes_no_row.hide()
 
-    def _labelled(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
+    def _labelled_box(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
         box = QComboBox(accessibleName=BY_NAME[name].label)
         box.setToolTip(sentence_case(BY_NAME[name].help))
         for value, text in choices:
@@ -302,14 +302,14 @@ class ReadingForm(QWidget):
     @property
     def ready(self) -> bool:
         """Whether the preview matches the choices, rather than being read again or having failed."""
-        return self.preview is not None and self._shown == self.reading and self.columns.ready
+        return self.preview is not None and self._shown_reading == self.reading and self.columns.ready
 
     def _fail(self, error: Exception) -> None:
         self._looking = None
         self.failed.emit(error)
 
     def _show(self, file: FilePreview) -> None:
-        self._looking, self._shown = None, self.reading
+        self._looking, self._shown_reading = None, self.reading
         self._describe(file)
         if not file.is_counted:
             self._count_later.start()
@@ -341,11 +341,11 @@ class ReadingForm(QWidget):
         self.yes_no_row.setVisible(bool(file.yes_no))
         self.columns.show_columns(file.columns, dict(self.options.get("types", ())), file.is_typed)
         self.first_rows.show_rows(file.head)
-        self._show_detected()
+        self._show_detection()
         self._say_problems(file)
         self.described.emit(file)
 
-    def _show_detected(self) -> None:
+    def _show_detection(self) -> None:
         chosen = bool(self.options)
         self.detected.setText("Detect again" if chosen else "All detected")
         self.detected.setEnabled(chosen)

@@ -30,7 +30,7 @@ class WorkDialog(QDialog):
         self._work: Handle | None = None
         self._focus: QWidget | None = None
         """What has the keyboard again after the work; a control that is disabled meanwhile loses it."""
-        self._started = 0.0
+        self._start_time = 0.0
         self.progress = QProgressBar(maximum=STEPS, textVisible=False)
         self.progress.hide()
         self.status = QLabel()
@@ -58,7 +58,7 @@ class WorkDialog(QDialog):
         text: str,
     ) -> None:
         """Start work; `begin` is `Tasks.read` or `Tasks.write`. It ends in `done`, `_fail` or `_stopped`."""
-        self._started = time.monotonic()
+        self._start_time = time.monotonic()
         self._focus = self.focusWidget()
         self._work = begin(
             work,
@@ -93,7 +93,7 @@ class WorkDialog(QDialog):
     def _show_progress(self, progress: Progress) -> None:
         if self._work is None or self._work.job.cancelled:
             return
-        seconds = time.monotonic() - self._started
+        seconds = time.monotonic() - self._start_time
         self.progress.setRange(0, 0 if progress.fraction is None else STEPS)
         self.progress.setValue(round((progress.fraction or 0) * STEPS))
         words = (progress.text, self._pace(progress, seconds), time_left(progress.fraction, seconds))

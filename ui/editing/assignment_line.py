@@ -65,7 +65,7 @@ class AnswerField(QWidget):
         self._layout.setSpacing(theme.S)
         self._asks: str = "nothing"
         self._type = pa.null()
-        self._touched = False
+        self._is_touched = False
         self.text: QLineEdit | None = None
         self.choice: QComboBox | None = None
         self.digits: NumberBox | None = None
@@ -147,7 +147,7 @@ class AnswerField(QWidget):
         if self.text is None:
             return False
         if self._asks == "value" and kind_of(self._type) is Kind.TEXT:
-            return not self._touched and not self.text.text()
+            return not self._is_touched and not self.text.text()
         return not self.text.text().strip() and not (self._asks == "replacement" and self.text.text())
 
     @property
@@ -191,7 +191,7 @@ class AnswerField(QWidget):
             theme.variant(self.text, "invalid" if invalid else "")
 
     def _tell(self) -> None:
-        self._touched = True
+        self._is_touched = True
         self.edited.emit()
 
 

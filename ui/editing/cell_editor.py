@@ -340,8 +340,8 @@ class CellArea(CellEntry, QPlainTextEdit):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        display = _set_out(text) if text and kind_of(type_) in NESTED_KINDS else text
-        self.type, self.before, self._begun = type_, display, begun_with is not None
+        display = _format_json(text) if text and kind_of(type_) in NESTED_KINDS else text
+        self.type, self.before, self._began_typing = type_, display, begun_with is not None
         theme.variant(self, "cell-area")
         self.setPlaceholderText(NULL_HINT if text is None else "")
         if _longest_line(display or "") > SLOW_LINE:
@@ -356,10 +356,10 @@ class CellArea(CellEntry, QPlainTextEdit):
 
     def written(self) -> str:
         """The text with the value's own line ends; the unchanged value if nothing was typed."""
-        if not self._begun and not self.document().isModified():
+        if not self._began_typing and not self.document().isModified():
             return self.before or ""
         before, text = self.before or "", self._text()
-        if not self._begun:
+        if not self._began_typing:
             return with_own_letters(before, self._shown, text)
         return text.replace("\n", "\r\n") if "\r\n" in before else text
 
@@ -402,7 +402,7 @@ class CellCheck(CellEntry, QCheckBox):
         state = Qt.CheckState.PartiallyChecked if text is None else _state(text == "true")
         self.setCheckState(state)
         self._follow()
-        self.clicked.connect(self._switched)
+        self.clicked.connect(self._follow_switch)
 
     def written(self) -> str:
         state = self.checkState()
@@ -423,7 +423,7 @@ class CellCheck(CellEntry, QCheckBox):
         super().focusOutEvent(event)
         self.leave_focus(event)
 
-    def _switched(self) -> None:
+    def _follow_switch(self) -> None:
         self.setTristate(False)
         self._follow()
 
@@ -449,7 +449,7 @@ def _state(on: bool) -> Qt.CheckState:
     return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
 
 
-def _set_out(text: str) -> str:
+def _format_json(text: str) -> str:
     """JSON on several lines."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)

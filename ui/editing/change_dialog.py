@@ -209,7 +209,7 @@ class ChangeDialog(PreviewDialog):
     def _where(self) -> Where:
         return self._wheres[self.rows.checkedId()][2] if self.kind.some_rows else None
 
-    def _chosen(self, job: Job) -> Any:
+    def _chosen_rows(self, job: Job) -> Any:
         """The filter or ids of the rows; call it on a worker."""
         where, place = self._where(), self.rows.checkedId()
         if not isinstance(where, SelectedRows):
@@ -238,7 +238,7 @@ class ChangeDialog(PreviewDialog):
             self._read_all(act)
             return
         self._reading = self._tasks.read(
-            lambda job: act.effect(self._table, self._chosen(job), job, SAMPLE_ROWS),
+            lambda job: act.effect(self._table, self._chosen_rows(job), job, SAMPLE_ROWS),
             partial(self._show_first, act),
             self._fail,
             owner=self,
@@ -251,7 +251,7 @@ class ChangeDialog(PreviewDialog):
 
     def _read_all(self, act: Act) -> None:
         self._reading = self._tasks.read(
-            lambda job: act.effect(self._table, self._chosen(job), job),
+            lambda job: act.effect(self._table, self._chosen_rows(job), job),
             partial(self._show, act),
             self._fail,
             progress=self._show_counting,
@@ -289,7 +289,7 @@ class ChangeDialog(PreviewDialog):
         act = self._effect[0]
         self._run(
             self._tasks.write,
-            lambda job: act.apply(self._table, self._chosen(job), job=job),
+            lambda job: act.apply(self._table, self._chosen_rows(job), job=job),
             self._finish,
             f"Changing {self._name}",
         )

@@ -50,25 +50,25 @@ class PreviewTable(QTableWidget):
         theme.variant(self._corner, "muted")
         self._corner.hide()
         EmptyNote(self, "The first rows that change are shown here")
-        self._shown: Preview | None = None
+        self._shown_preview: Preview | None = None
         self._plain_after = False
         theme.current().changed.connect(self._redraw)
         self._redraw()
 
     def show_preview(self, preview: Preview, plain_after: bool = False) -> None:
         """`plain_after`: columns keep their names, so the headers need no addition."""
-        self._shown, self._plain_after = preview, plain_after
+        self._shown_preview, self._plain_after = preview, plain_after
         self._redraw()
 
     def clear_rows(self) -> None:
-        self._shown = None
+        self._shown_preview = None
         self._corner.hide()
         self.setRowCount(0)
         self.setColumnCount(0)
 
     def _redraw(self) -> None:
         self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
-        preview = self._shown
+        preview = self._shown_preview
         if preview is None:
             return
         count = preview.context.num_rows
@@ -151,7 +151,7 @@ class PreviewTable(QTableWidget):
         self.resizeColumnsToContents()
         for place in range(self.columnCount()):
             self.setColumnWidth(place, min(self.columnWidth(place), theme.current().px(MOST_WIDTH)))
-        has_reasons = self._shown is not None and any(self._shown.reasons)
+        has_reasons = self._shown_preview is not None and any(self._shown_preview.reasons)
         if has_reasons and header.length() <= self.viewport().width():
             header.setSectionResizeMode(self.columnCount() - 1, QHeaderView.ResizeMode.Stretch)
         self._corner.setGeometry(0, 0, self.verticalHeader().width(), header.height())
@@ -159,7 +159,7 @@ class PreviewTable(QTableWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._shown is not None:
+        if self._shown_preview is not None:
             self._fit()
 
 

@@ -72,14 +72,14 @@ def rules_text(rules: Rules, kind: pa.DataType) -> str:
     """The rules in one line, such as "Required · unique · default 0"; empty for none."""
     words = [word for word in ("required", "unique") if getattr(rules.checks, word)]
     if rules.checks.one_of:
-        words.append(f"one of {', '.join(_shown(rules.checks.one_of, kind))}")
+        words.append(f"one of {', '.join(_value_texts(rules.checks.one_of, kind))}")
     if rules.default is not None:
-        words.append(f"default {_shown([rules.default], kind)[0]}")
+        words.append(f"default {_value_texts([rules.default], kind)[0]}")
     text = " · ".join(words)
     return sentence_case(text)
 
 
-def _shown(values: Sequence[Any], kind: pa.DataType) -> list[str]:
+def _value_texts(values: Sequence[Any], kind: pa.DataType) -> list[str]:
     """The values as they are typed."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return [visible(text or "") for text in whole_texts(from_values(list(values), plain))]
@@ -110,10 +110,10 @@ class RulesForm(QWidget):
 
     def show_rules(self, rules: Rules) -> None:
         if rules.default is not None:
-            self.default.setText(_shown([rules.default], self._kind)[0])
+            self.default.setText(_value_texts([rules.default], self._kind)[0])
         self.required.setChecked(rules.checks.required)
         self.unique.setChecked(rules.checks.unique)
-        self.one_of.setPlainText("\n".join(_shown(rules.checks.one_of, self._kind)))
+        self.one_of.setPlainText("\n".join(_value_texts(rules.checks.one_of, self._kind)))
         self._before = rules
         self._default_text, self._one_of_text = self.default.text(), self.one_of.toPlainText()
         self._fields.setEnabled(True)

@@ -42,7 +42,7 @@ class ExpressionEdit(QLineEdit):
         self._completer.setMaxVisibleItems(MOST_SHOWN)
         theme.variant(self._completer.popup(), "completions")
         self._completer.activated.connect(self._insert)
-        self.textEdited.connect(self._typed)
+        self.textEdited.connect(self._take_text)
 
     def set_types(self, types: Mapping[str, pa.DataType]) -> None:
         """Set the columns that the expression may use."""
@@ -77,7 +77,7 @@ class ExpressionEdit(QLineEdit):
             return
         super().keyPressEvent(event)
 
-    def _typed(self) -> None:
+    def _take_text(self) -> None:
         self._complete()
         self.edited.emit()
 

@@ -79,12 +79,12 @@ class Area:
 def area_of(block: Block, selected: CellRange, names: Sequence[str]) -> Area:
     """The area of a block: the selected cells if the block fits into them a whole number of times, otherwise
     once from the first one on. `names` are the columns from there to the right end."""
-    height = _repeated(block.height, selected.num_rows)
-    width = _repeated(block.width, selected.right - selected.left + 1)
+    height = _repeated_length(block.height, selected.num_rows)
+    width = _repeated_length(block.width, selected.right - selected.left + 1)
     return Area(selected.top, height, tuple(names[:width]))
 
 
-def _repeated(length: int, room: int) -> int:
+def _repeated_length(length: int, room: int) -> int:
     return room if room % length == 0 else length
 
 
@@ -199,9 +199,9 @@ def typed_array(values: list[Any], type_: pa.DataType) -> pa.Array:
 def clipboard_lines(rows: Iterable[Sequence[str | None]]) -> Iterator[str]:
     """Lines of text that `read_block` reads as the same cells."""
     for row in rows:
-        yield "\t".join("" if text is None else _quoted(text) for text in row)
+        yield "\t".join("" if text is None else _quote(text) for text in row)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     plain = text and not text.startswith('"') and not any(c in text for c in "\t\r\n")
     return text if plain else '"' + text.replace('"', '""') + '"'

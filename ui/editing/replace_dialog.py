@@ -86,7 +86,7 @@ class ReplaceDialog(QDialog):
         """With `stage`, changes are passed to it instead of being committed; `staged` are earlier staged
         changes."""
         super().__init__(parent)
-        self._stage, self._staged = stage, staged
+        self._stage, self._staged_edits = stage, staged
         self._table, self._name, self._tasks = table, name, tasks
         self._scopes, self._columns = scopes, columns
         self._reading: Handle | None = None
@@ -218,7 +218,7 @@ class ReplaceDialog(QDialog):
     def _plan(self) -> ReplacePlan:
         scope = self._scopes[self.rows.checkedId()]
         names = self._columns[self.columns.currentIndex()][1]
-        return ReplacePlan(scope.view, scope.rows, names, self._operand(), self._staged)
+        return ReplacePlan(scope.view, scope.rows, names, self._operand(), self._staged_edits)
 
     def _plan_again(self) -> None:
         self._stop_reading()

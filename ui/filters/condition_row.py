@@ -73,7 +73,7 @@ class ConditionRow(QWidget):
     ) -> None:
         super().__init__(parent)
         self.condition, self._types = condition, types
-        self._touched = condition.values() is not None
+        self._is_touched = condition.values() is not None
         self._words: WordIndexes | None = None
         self._make(names)
         self._lay_out()
@@ -103,7 +103,7 @@ class ConditionRow(QWidget):
 
     def choose(self, values: Sequence[Any]) -> None:
         """Set and show values that were chosen from a list."""
-        before, self._touched = self.condition.operator, True
+        before, self._is_touched = self.condition.operator, True
         self.condition.choose(values)
         if self.condition.operator == before:
             self._values.show_texts(self.condition.texts)
@@ -142,7 +142,7 @@ class ConditionRow(QWidget):
         """Show the problem, if any, at its field."""
         bound = self.condition.bound(self._types)
         problem = bound if isinstance(bound, Problem) else None
-        visible_problem = problem if problem and (self._touched or not problem.unfinished) else None
+        visible_problem = problem if problem and (self._is_touched or not problem.unfinished) else None
         theme.variant(
             self._column, "invalid" if visible_problem and visible_problem.place == "column" else ""
         )
@@ -214,12 +214,12 @@ class ConditionRow(QWidget):
             line.addWidget(widget, widths.get(widget, 0))
         line.addStretch(1)
         line.addWidget(self._count)
-        self._more = self._moves()
-        line.addWidget(self._more)
+        self._move_actions = self._moves()
+        line.addWidget(self._move_actions)
         self._remove = IconButton("close", "Remove this condition")
         self._remove.clicked.connect(lambda: self.move_requested.emit("remove"))
         line.addWidget(self._remove)
-        for button in (self._more, self._remove):
+        for button in (self._move_actions, self._remove):
             theme.variant(button, "tight")
         below = QHBoxLayout()
         below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
@@ -244,7 +244,10 @@ class ConditionRow(QWidget):
 
     def _order_tabs(self) -> None:
         """Set the tab order from left to right, because the value fields are often replaced."""
-        before, after = (self._switch, self._column, self._operator), (self._case, self._more, self._remove)
+        before, after = (
+            (self._switch, self._column, self._operator),
+            (self._case, self._move_actions, self._remove),
+        )
         for field, following in pairwise((*before, *self._values.fields, *after)):
             QWidget.setTabOrder(field, following)
 
@@ -316,7 +319,7 @@ class ConditionRow(QWidget):
             self.condition.ignore_case = False
             self.condition.type_in([])
             self.condition.columns = frozenset()
-            self._touched = False
+            self._is_touched = False
             self._case.setChecked(False)
             self._adapt_operator(after)
         self._show_operators()
@@ -359,13 +362,13 @@ class ConditionRow(QWidget):
 
     def _switch_value(self, place: int) -> None:
         self.condition.switch(place)
-        self._touched = False
+        self._is_touched = False
         self._show_values()
         self._values.fields[place].setFocus()
         self._tell()
 
     def _set_texts(self, texts: list[str]) -> None:
-        self._touched = True
+        self._is_touched = True
         self.condition.type_in(texts)
         self._tell()
 

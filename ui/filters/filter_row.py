@@ -143,13 +143,13 @@ class FilterRow(QWidget):
     def __init__(self, grid: CellPlaces) -> None:
         super().__init__(grid)
         self._grid = grid
-        self._shown, self._offset = False, -1
+        self._is_shown, self._offset = False, -1
         self._names: list[str] = []
         self._fields: dict[str, FilterField] = {}
         self._spare: list[FilterField] = []
         self._texts: Mapping[str, str] = {}
         self._drafts: dict[str, str] = {}
-        self._settled: dict[str, str] = {}
+        self._settled_texts: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self._pending = ""
         self._wait = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
@@ -161,16 +161,16 @@ class FilterRow(QWidget):
 
     @property
     def is_shown(self) -> bool:
-        return self._shown
+        return self._is_shown
 
     @property
     def wanted_height(self) -> int:
-        return theme.current().line_height() + 4 * theme.XS if self._shown else 0
+        return theme.current().line_height() + 4 * theme.XS if self._is_shown else 0
 
     def set_shown(self, is_visible: bool) -> None:
-        if is_visible == self._shown:
+        if is_visible == self._is_shown:
             return
-        self._shown = is_visible
+        self._is_shown = is_visible
         self.setVisible(is_visible)
         if is_visible:
             theme.current().changed.connect(self._restyle)
@@ -191,14 +191,14 @@ class FilterRow(QWidget):
         self._texts = texts
         for name in list(self._drafts):
             is_read = name != self._pending and name not in self._reasons
-            if is_read and texts.get(name, "") != self._settled.get(name):
+            if is_read and texts.get(name, "") != self._settled_texts.get(name):
                 del self._drafts[name]
         for name in self._fields:
             self._show_text(name)
 
     def settle(self, name: str, text: str) -> None:
         """Accept the text typed above a column; `text` is the normal form of its condition."""
-        self._settled[name] = text
+        self._settled_texts[name] = text
         self._reasons.pop(name, None)
         self._show_reason(name)
 
@@ -213,7 +213,7 @@ class FilterRow(QWidget):
 
     def focus_column(self, place: int) -> None:
         """Move the keyboard above the column at this position from left to right."""
-        if not self._shown or not 0 <= place < self._grid.horizontalHeader().count():
+        if not self._is_shown or not 0 <= place < self._grid.horizontalHeader().count():
             return
         self._grid.show_column(place)
         self.follow_columns()
@@ -226,7 +226,7 @@ class FilterRow(QWidget):
 
     def follow(self) -> None:
         """Follow the columns when they were scrolled or replaced."""
-        if not self._shown:
+        if not self._is_shown:
             return
         offset, names = self._grid.horizontalHeader().offset(), self._grid.grid_model.names
         if offset != self._offset or names is not self._names:
@@ -234,7 +234,7 @@ class FilterRow(QWidget):
 
     def follow_columns(self) -> None:
         """Follow the columns after they were moved, resized, hidden or shown."""
-        if not self._shown:
+        if not self._is_shown:
             return
         header, names = self._grid.horizontalHeader(), self._grid.grid_model.names
         self._offset, self._names = header.offset(), names
@@ -283,8 +283,8 @@ class FilterRow(QWidget):
     def _new_field(self) -> FilterField:
         field = FilterField(self)
         theme.variant(field, "filter")
-        field.textEdited.connect(lambda text: self._edited(field.name, text))
-        field.left.connect(lambda: self._left(field.name))
+        field.textEdited.connect(lambda text: self._take_text(field.name, text))
+        field.left.connect(lambda: self._settle(field.name))
         field.key_pressed.connect(lambda event: self._press(field, event))
         return field
 
@@ -313,7 +313,7 @@ class FilterRow(QWidget):
 
     # -------------------------------------------------------------------- typing
 
-    def _edited(self, name: str, text: str) -> None:
+    def _take_text(self, name: str, text: str) -> None:
         if self._pending and self._pending != name:
             self.flush()
         self._drafts[name], self._pending = text, name
@@ -326,7 +326,7 @@ class FilterRow(QWidget):
         if name:
             self.typed.emit(name, self._drafts.get(name, ""))
 
-    def _left(self, name: str) -> None:
+    def _settle(self, name: str) -> None:
         """Replace accepted text by the normal form of its condition."""
         if self._pending == name:
             self.flush()

@@ -47,15 +47,15 @@ class LiveCount(QObject):
     def __init__(self, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._edited: CountedFilter | None = None
+        self._edited_filter: CountedFilter | None = None
         self._snapshot: Snapshot | None = None
         self._handle: Handle | None = None
-        self._known: dict[CountKey, int] = {}
+        self._known_counts: dict[CountKey, int] = {}
         self._running: CountKey | None = None
 
     def edit(self, edited: CountedFilter | None) -> None:
         """Count for this filter from now on; None to stop."""
-        self._edited = edited
+        self._edited_filter = edited
         self.restart()
 
     def set_rows(
@@ -74,32 +74,32 @@ class LiveCount(QObject):
 
     def restart(self) -> None:
         """Count again; a running count goes on if it is still needed."""
-        if self._handle is None or self._running not in self._uncounted():
+        if self._handle is None or self._running not in self._uncounted_conditions():
             self.stop()
             self._next()
         self._show()
 
-    def _uncounted(self) -> list[CountKey]:
+    def _uncounted_conditions(self) -> list[CountKey]:
         """The conditions still to be counted. One that is the whole filter is left to the grid."""
-        if self._snapshot is None or self._edited is None:
+        if self._snapshot is None or self._edited_filter is None:
             return []
-        whole, token = self._edited.filter(), self._snapshot.token
+        whole, token = self._edited_filter.filter(), self._snapshot.token
         filters = [part for _, part in self._alone() if part != whole] + [part for _, part in self._of_nan()]
         return [(token, part) for part in filters if self._count(part) is None]
 
     def _alone(self) -> list[tuple[Condition, Filter]]:
-        if self._edited is None or self._snapshot is None:
+        if self._edited_filter is None or self._snapshot is None:
             return []
         types = self._snapshot.types
-        pairs = ((c, c.filter(types)) for c in self._edited.builder.tree.conditions())
+        pairs = ((c, c.filter(types)) for c in self._edited_filter.builder.tree.conditions())
         return [(condition, filter) for condition, filter in pairs if filter is not None]
 
     def _of_nan(self) -> list[tuple[Condition, Filter]]:
         """For each condition that NaN meets, a filter of those rows, unless a condition beside it excludes
         NaN."""
-        if self._edited is None or self._snapshot is None:
+        if self._edited_filter is None or self._snapshot is None:
             return []
-        types, tree = self._snapshot.types, self._edited.builder.tree
+        types, tree = self._snapshot.types, self._edited_filter.builder.tree
         pairs = ((node, nans_in(node, filter, types)) for node, filter in self._alone())
         return [
             (node, filter)
@@ -109,15 +109,15 @@ class LiveCount(QObject):
         ]
 
     def _count(self, filter: Filter) -> int | None:
-        return None if self._snapshot is None else self._known.get((self._snapshot.token, filter))
+        return None if self._snapshot is None else self._known_counts.get((self._snapshot.token, filter))
 
     def _remember(self, key: CountKey, count: int) -> None:
-        if len(self._known) >= MOST_REMEMBERED:
-            self._known.clear()
-        self._known[key] = count
+        if len(self._known_counts) >= MOST_REMEMBERED:
+            self._known_counts.clear()
+        self._known_counts[key] = count
 
     def _next(self) -> None:
-        uncounted = self._uncounted()
+        uncounted = self._uncounted_conditions()
         if not uncounted:
             return
         self._running, snapshot = uncounted[0], self._snapshot
@@ -141,9 +141,9 @@ class LiveCount(QObject):
         self.failed.emit(error)
 
     def _show(self) -> None:
-        if self._edited is not None and self._snapshot is not None:
+        if self._edited_filter is not None and self._snapshot is not None:
             counts = {c: n for c, filter in self._alone() if (n := self._count(filter)) is not None}
-            self._edited.set_counts(counts, counting=True)
-            self._edited.set_nans(
+            self._edited_filter.set_counts(counts, counting=True)
+            self._edited_filter.set_nans(
                 {c: n for c, nan_filter in self._of_nan() if (n := self._count(nan_filter))}
             )

@@ -39,7 +39,7 @@ def split_list(text: str) -> list[str]:
 
 
 def join_list(values: Sequence[str]) -> str:
-    return ", ".join(_quoted(value) for value in values)
+    return ", ".join(_quote(value) for value in values)
 
 
 def text_of(value: Any) -> str:
@@ -93,7 +93,7 @@ def signed(text: str) -> tuple[str, str] | None:
     return None if match is None else (_SIGNS[match[1]], match[2])
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     if value and value == value.strip() and not set(value) & set(',"\n'):
         return value
     return '"' + value.replace('"', '""') + '"'

@@ -133,7 +133,7 @@ class ValueList(QAbstractListModel):
         self.first: list[ValueCount] = []
         self.chosen: dict[object, ValueCount] = {}
         self.most = 1
-        self._known: ValueCounts = ValueCounts(())
+        self._counts: ValueCounts = ValueCounts(())
         self._words = ""
 
     def choose(self, values: Sequence[ValueCount]) -> None:
@@ -141,7 +141,7 @@ class ValueList(QAbstractListModel):
         self._arrange()
 
     def show_counts(self, counts: ValueCounts) -> None:
-        self._known = counts
+        self._counts = counts
         self.most = max((value.count for value in counts.values), default=1)
         by_key = {value.key: value for value in counts.values}
         gone = UNKNOWN if counts.cut or self._words else 0
@@ -165,7 +165,7 @@ class ValueList(QAbstractListModel):
     def _arrange(self) -> None:
         self.beginResetModel()
         first = {value.key for value in self.first}
-        further = [value for value in self._known.values if value.key not in first]
+        further = [value for value in self._counts.values if value.key not in first]
         self.values = [value for value in (*self.first, *further) if self._words in value.text.casefold()]
         self.longest = max((len(value.text) for value in self.values), default=0)
         self.endResetModel()
@@ -424,7 +424,7 @@ class ValuePicker(QWidget):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setModel(self.model)
         self.list.clicked.connect(lambda index: self.model.tick(index.row()))
-        self.model.ticked.connect(self._ticked)
+        self.model.ticked.connect(self._take_tick)
         self._state = QLabel()
         self._state.setWordWrap(True)
         theme.variant(self._state, "muted")
@@ -451,7 +451,7 @@ class ValuePicker(QWidget):
         self.setMinimumWidth(look.px(WIDTH))
         self.setFocusProxy(self.find)
 
-    def _ticked(self) -> None:
+    def _take_tick(self) -> None:
         self._began = True
         self._say()
         self.changed.emit(self.values)

@@ -47,7 +47,7 @@ class FindColumns(ChoiceButton):
         self._list.setMinimumHeight(LIST_HEIGHT)
         self._columns = CheckList(())
         self._names: list[str] = []
-        self._chosen: tuple[str, ...] | None = None
+        self._chosen_columns: tuple[str, ...] | None = None
         above = QHBoxLayout()
         for button in (self.every, self.current):
             above.addWidget(button)
@@ -64,7 +64,7 @@ class FindColumns(ChoiceButton):
     @property
     def chosen(self) -> tuple[str, ...] | None:
         """The chosen columns; None for all."""
-        return self._chosen
+        return self._chosen_columns
 
     def show_names(self, names: Sequence[str], current: str | None) -> None:
         """Show the columns, and which one is current. Chosen columns stay chosen."""
@@ -75,7 +75,11 @@ class FindColumns(ChoiceButton):
         self._names = list(names)
         self._columns = CheckList(self._names, self._list)
         self._list.setModel(self._columns)
-        chosen = self._names if self._chosen is None else [name for name in self._chosen if name in names]
+        chosen = (
+            self._names
+            if self._chosen_columns is None
+            else [name for name in self._chosen_columns if name in names]
+        )
         self._columns.check(chosen or self._names)
         self._columns.changed.connect(self._take)
         self._take()
@@ -86,13 +90,13 @@ class FindColumns(ChoiceButton):
     def _take(self) -> None:
         checked = tuple(self._columns.checked)
         chosen = None if len(checked) in (0, len(self._names)) else checked
-        if chosen != self._chosen:
-            self._chosen = chosen
+        if chosen != self._chosen_columns:
+            self._chosen_columns = chosen
             self._say()
             self.changed.emit()
 
     def _say(self) -> None:
-        chosen = self._chosen
+        chosen = self._chosen_columns
         if chosen is None:
             self.say("All columns")
         elif len(chosen) == 1:

@@ -209,7 +209,7 @@ class SearchEverywhere(QWidget):
             handle.cancel()
         self.stop.hide()
 
-    def _typed(self) -> None:
+    def _restart(self) -> None:
         self._drop()
         self._pause.start()
         self.state_changed.emit()
@@ -217,7 +217,7 @@ class SearchEverywhere(QWidget):
     def _change_mode(self) -> None:
         for option in (self.case, self.whole, self.regex):
             option.setVisible(not self.words.isChecked())
-        self._typed()
+        self._restart()
         self.field.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -251,10 +251,10 @@ class SearchEverywhere(QWidget):
         self.news = QLabel(textFormat=Qt.TextFormat.PlainText)
         self.list = ResultList()
         self.list.chosen.connect(self.chosen)
-        self.field.textChanged.connect(lambda _: self._typed())
+        self.field.textChanged.connect(lambda _: self._restart())
         self.field.inputRejected.connect(lambda: self._say(CUT, "danger"))
         for option in (self.case, self.whole, self.regex):
-            option.toggled.connect(lambda _: self._typed())
+            option.toggled.connect(lambda _: self._restart())
         self._modes.buttonToggled.connect(lambda _, on: self._change_mode() if on else None)
         self.stop.clicked.connect(self.stop_search)
         self.setFocusProxy(self.field)

@@ -273,7 +273,7 @@ class FormatForm(QWidget):
             if isinstance(field, DigitsField):
                 form = field.take(form)
             elif isinstance(field, QComboBox):
-                form = replace(form, **{option: _chosen(field, option)})
+                form = replace(form, **{option: _chosen_value(field, option)})
             elif isinstance(field, QLineEdit):
                 form = replace(form, **{option: field.text()})
         return form if self.shading is None else replace(form, shading=self.shading.shading)
@@ -389,7 +389,7 @@ class FormatForm(QWidget):
         self.done.emit()
 
 
-def _chosen(box: QComboBox, option: str) -> str:
+def _chosen_value(box: QComboBox, option: str) -> str:
     if option != "zone":
         return str(box.currentData())
     typed = box.currentText().strip()

@@ -130,14 +130,14 @@ def formatted_number(value: Decimal, form: Format) -> str:
     is_tiny = bool(value) and form.digits is None and value.adjusted() < -MOST_ZEROS
     if is_tiny or abs(value) >= LARGEST_PLAIN:
         return scientific_text(value, form)
-    rounded = _rounded(value, form)
-    text = _separated(f"{rounded.copy_abs():,f}", form)
+    rounded = _round(value, form)
+    text = _separate(f"{rounded.copy_abs():,f}", form)
     if rounded == 0 and value != 0:
         return f"{ROUNDED}{text}"
     return f"-{text}" if rounded < 0 else text
 
 
-def _rounded(value: Decimal, form: Format) -> Decimal:
+def _round(value: Decimal, form: Format) -> Decimal:
     if form.digits is not None:
         return value.quantize(Decimal(1).scaleb(-form.digits), context=EXACT)
     if form.significant is not None:
@@ -147,7 +147,7 @@ def _rounded(value: Decimal, form: Format) -> Decimal:
     return value
 
 
-def _separated(text: str, form: Format) -> str:
+def _separate(text: str, form: Format) -> str:
     """Apply the separators to a number as Python writes it: 1,234.5."""
     thousands, point = SEPARATORS[form.separators]
     whole, dot, fraction = text.partition(".")
@@ -208,7 +208,7 @@ def bytes_text(value: Decimal, form: Format) -> str:
     place, scaled = 0, value
     digits = 1 if form.digits is None else form.digits
     form = replace(form, digits=digits, significant=None)
-    while place < len(names) - 1 and abs(_rounded(scaled, form)) >= step:
+    while place < len(names) - 1 and abs(_round(scaled, form)) >= step:
         place, scaled = place + 1, EXACT.divide(scaled, Decimal(step))
     if place == 0 and value == value.to_integral_value():
         form = replace(form, digits=0)

@@ -79,9 +79,11 @@ class ComparedPainter(CellPainter):
             kind: look.color(f"{ink}_soft") for kind, ink in INKS.items() if kind is not RowChange.CHANGED
         }
         self._changed_ground = look.color("warning_soft")
-        self._changed, self._gone, self._old = (look.color(name) for name in ("warning", "danger", "muted"))
-        self._struck = QFont(self.inks.font)
-        self._struck.setStrikeOut(True)
+        self._changed, self._removed_ink, self._old = (
+            look.color(name) for name in ("warning", "danger", "muted")
+        )
+        self._struck_font = QFont(self.inks.font)
+        self._struck_font.setStrikeOut(True)
         self._bold = QFontMetrics(self.inks.bold_font)
         self._kinds: dict[int, RowChange] = {}
 
@@ -136,8 +138,8 @@ class ComparedPainter(CellPainter):
         except KeyError:
             return
         text, room = self.fitted_in_line(strip.column, NULL if text is None else text, cell.width())
-        painter.setFont(self._struck)
-        painter.setPen(self._gone)
+        painter.setFont(self._struck_font)
+        painter.setPen(self._removed_ink)
         painter.drawText(cell.x(), cell.y(), room, cell.height(), strip.flags, text)
 
     def _paint_changed(
@@ -152,7 +154,9 @@ class ComparedPainter(CellPainter):
         wide = self.metrics.horizontalAdvance(old)
         left = cell.right() + 1 - width - GAP - wide if flags == RIGHT else cell.left()
         if old:
-            self._draw(painter, self._struck, self._old, QRect(left, cell.y(), wide + 1, cell.height()), old)
+            self._draw(
+                painter, self._struck_font, self._old, QRect(left, cell.y(), wide + 1, cell.height()), old
+            )
         place = cell.right() + 1 - width if flags == RIGHT else left + (wide + GAP if old else 0)
         self._draw(
             painter, self.inks.bold_font, self._changed, QRect(place, cell.y(), width + 1, cell.height()), new

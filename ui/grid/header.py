@@ -59,7 +59,7 @@ class ColumnHeader(QHeaderView):
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._grid_model = model
         self._sort: dict[str, tuple[bool, int]] = {}
-        self._filtered: frozenset[str] = frozenset()
+        self._filtered_columns: frozenset[str] = frozenset()
         self.keys: frozenset[str] = frozenset()
         """Columns that lead to rows of other tables."""
         self.pinning = Pinning(self)
@@ -70,7 +70,7 @@ class ColumnHeader(QHeaderView):
         self.setMinimumSectionSize(theme.current().px(NARROWEST))
         self.setDefaultSectionSize(theme.current().px(USUAL_WIDTH))
         self.setAccessibleName("Columns")
-        self.sectionClicked.connect(self._clicked)
+        self.sectionClicked.connect(self._follow_click)
         self.widths: dict[str, int] = {}
         """Widths set by hand, by column name, at the normal text size."""
         self._is_dragged = False
@@ -144,10 +144,10 @@ class ColumnHeader(QHeaderView):
 
     @property
     def filtered_columns(self) -> frozenset[str]:
-        return self._filtered
+        return self._filtered_columns
 
     def set_filtered(self, columns: frozenset[str]) -> None:
-        self._filtered = columns
+        self._filtered_columns = columns
         self._make_room(columns)
 
     def set_keys(self, columns: frozenset[str]) -> None:
@@ -211,7 +211,7 @@ class ColumnHeader(QHeaderView):
         marks = []
         if name in self._sort:
             marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
-        if name in self._filtered:
+        if name in self._filtered_columns:
             marks.append("filter")
         if name in self.keys:
             marks.append("relation")
@@ -300,7 +300,9 @@ class ColumnHeader(QHeaderView):
         )
         self._paint_marks(painter, QRect(inner), name)
         inner.setLeft(rect.left() + self._left_of_name)
-        painter.setPen(look.color("accent" if name in self._sort or name in self._filtered else "text"))
+        painter.setPen(
+            look.color("accent" if name in self._sort or name in self._filtered_columns else "text")
+        )
         painter.setFont(look.font())
         text = self.shown_name(logicalIndex)
         painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
@@ -320,7 +322,7 @@ class ColumnHeader(QHeaderView):
                 painter.drawText(inner, sides, self._rank(name))
                 inner.setRight(inner.right() - self._rank_width(name))
 
-    def _clicked(self, column: int) -> None:
+    def _follow_click(self, column: int) -> None:
         modifiers = QApplication.keyboardModifiers()
         shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         if modifiers & Qt.KeyboardModifier.ControlModifier:

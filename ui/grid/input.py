@@ -66,7 +66,7 @@ class Mouse(QObject):
     def __init__(self, grid: Grid) -> None:
         super().__init__(grid)
         self._grid = grid
-        self._grabbed: QPoint | None = None
+        self._grab_place: QPoint | None = None
         self._chooses = False  # from a press that began a range until the button is released
         self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
         self._scroll_timer.timeout.connect(self._scroll_on)
@@ -85,7 +85,7 @@ class Mouse(QObject):
             grid.open_requested.emit(cell[0], not grid.grid_model.tree.is_open(cell[0]))
             return
         if is_left and self._grabs(event):
-            self._grabbed = point
+            self._grab_place = point
             return
         self._chooses = True
         self._choose(event, cell)
@@ -125,9 +125,9 @@ class Mouse(QObject):
         if not event.buttons() & Qt.MouseButton.LeftButton or grid.selection.current is None:
             self._show_grip(event)
             return
-        if self._grabbed is not None:
-            if (point - self._grabbed).manhattanLength() >= QApplication.startDragDistance():
-                self._grabbed = None
+        if self._grab_place is not None:
+            if (point - self._grab_place).manhattanLength() >= QApplication.startDragDistance():
+                self._grab_place = None
                 grid.drag_requested.emit()
             return
         if not self._chooses:
@@ -141,8 +141,8 @@ class Mouse(QObject):
     def release(self, event: QMouseEvent) -> None:
         self._scroll_timer.stop()
         self._chooses = False
-        if self._grabbed is not None:
-            self._grabbed = None
+        if self._grab_place is not None:
+            self._grab_place = None
             cell = self._grid.cell_at(event.position().toPoint())
             if cell is not None:
                 self._choose(event, cell)

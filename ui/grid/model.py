@@ -174,7 +174,7 @@ class Pages(QObject):
         self.retyped = False
         """Whether the new rows have columns of the same names with other types."""
         self._generation = 0
-        self._broken = False
+        self._is_broken = False
         self._cells = 0
         self._pages: OrderedDict[int, dict[int, Texts]] = OrderedDict()
         self.fraction_digits: dict[int, int] = {}
@@ -195,7 +195,7 @@ class Pages(QObject):
         is_renamed = columns.names != self._columns.names
         self.retyped = not is_renamed and columns.types != self._columns.types
         self._generation += 1
-        self._rows, self._columns, self._broken = rows, columns, False
+        self._rows, self._columns, self._is_broken = rows, columns, False
         self.cancel()
         self._missing_part = self._next = None
         self._pages.clear()
@@ -274,7 +274,7 @@ class Pages(QObject):
 
     def want(self, first_row: int, last_row: int, columns: Sequence[int], downwards: bool = True) -> None:
         """Request what is on screen. Replaces all earlier requests that have not begun."""
-        if self._rows is None or self._broken or not columns or self._rows.num_rows == 0:
+        if self._rows is None or self._is_broken or not columns or self._rows.num_rows == 0:
             return
         first, last = first_row // PAGE_ROWS, last_row // PAGE_ROWS
         for page in range(first, last + 1):
@@ -289,7 +289,7 @@ class Pages(QObject):
     @property
     def settled(self) -> bool:
         """Whether everything on screen has been read."""
-        return self._missing_part is None or self._broken
+        return self._missing_part is None or self._is_broken
 
     def _missing(self, first: int, last: int, columns: Sequence[int]) -> Request | None:
         pages = [p for p in range(first, last + 1) if any(not self._has(p, c) for c in columns)]
@@ -322,7 +322,7 @@ class Pages(QObject):
 
         def failed(error: Exception) -> None:
             if generation == self._generation:
-                self._broken = True
+                self._is_broken = True
                 self.failed.emit(error)
 
         handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Reading rows")

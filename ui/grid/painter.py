@@ -150,8 +150,8 @@ class CellPainter:
 
     def __init__(self, grid: PaintedGrid) -> None:
         self._grid = grid
-        self._elided: dict[tuple[str, int], str] = {}
-        self._lined_up: dict[tuple[str, int, int], tuple[str, int]] = {}
+        self._elided_texts: dict[tuple[str, int], str] = {}
+        self._aligned_texts: dict[tuple[str, int, int], tuple[str, int]] = {}
         self.restyle()
 
     def restyle(self) -> None:
@@ -162,8 +162,8 @@ class CellPainter:
         self._widest = max(self.metrics.maxWidth(), 1)
         self._usual = max(self.metrics.horizontalAdvance("0"), 1)
         self._point = self.metrics.horizontalAdvance(".")
-        self._elided.clear()
-        self._lined_up.clear()
+        self._elided_texts.clear()
+        self._aligned_texts.clear()
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         painter.fillRect(area, self.inks.surface)
@@ -311,7 +311,7 @@ class CellPainter:
                     painter.setFont(self.inks.font)
                 else:
                     if len(text) > always_fits:
-                        text = self._fitted(text, room)
+                        text = self._fit_text(text, room)
                     painter.drawText(x, y, room, height, flags, text)
             y += height
 
@@ -374,11 +374,11 @@ class CellPainter:
         if fraction is Fraction.NONE:
             return text, width
         key = (text, digits, width)
-        text_aligned = self._lined_up.get(key)
+        text_aligned = self._aligned_texts.get(key)
         if text_aligned is None:
-            if len(self._lined_up) > MOST_ELIDED:
-                self._lined_up.clear()
-            text_aligned = self._lined_up[key] = self._line_up(text, fraction, digits, width)
+            if len(self._aligned_texts) > MOST_ELIDED:
+                self._aligned_texts.clear()
+            text_aligned = self._aligned_texts[key] = self._line_up(text, fraction, digits, width)
         return text_aligned
 
     def _line_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
@@ -396,7 +396,7 @@ class CellPainter:
         digits = pages.fraction_digits.get(column, 0)
         text = with_minus(text) if self._grid.grid_model.signed[column] else text
         text, room = self.lined_up(text, pages.fraction(column), digits, width) if digits else (text, width)
-        return self._fitted(text, room), room
+        return self._fit_text(text, room), room
 
     def wanted_width(self, column: int, text: str) -> int:
         """The width that a cell needs to be drawn in full and lined up with its neighbours."""
@@ -412,15 +412,15 @@ class CellPainter:
         metrics = self._bold_metrics if is_bold else self.metrics
         return arrow + metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
-    def _fitted(self, text: str, width: int) -> str:
+    def _fit_text(self, text: str, width: int) -> str:
         key = (text, width)
-        elided = self._elided.get(key)
+        elided = self._elided_texts.get(key)
         if elided is None:
-            if len(self._elided) > MOST_ELIDED:
-                self._elided.clear()
+            if len(self._elided_texts) > MOST_ELIDED:
+                self._elided_texts.clear()
             beginning = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
             elided = self.metrics.elidedText(beginning, Qt.TextElideMode.ElideRight, width)
-            self._elided[key] = elided
+            self._elided_texts[key] = elided
         return elided
 
     def _paint_picture(self, painter: QPainter, cell: QRect, picture: QImage, text: str) -> None:
@@ -434,7 +434,7 @@ class CellPainter:
         painter.drawImage(place, picture)
         beside = cell.adjusted(size.width() + PADDING, 0, 0, 0)
         if beside.width() > 0:
-            painter.drawText(beside, LEFT, self._fitted(text, beside.width()))
+            painter.drawText(beside, LEFT, self._fit_text(text, beside.width()))
 
     def _paint_waiting(self, painter: QPainter, cell: QRect, flags: int, row: int) -> None:
         bar = QRect(0, 0, max(8, cell.width() * (40 + row * 37 % 35) // 100), 8)
@@ -541,5 +541,5 @@ class CellPainter:
             flags = self.flags(column)
             painter.setFont(self.inks.null_font if mark.text is None else self.inks.font)
             painter.setPen(self.inks.danger if mark.error else self.inks.text)
-            text = NULL if mark.text is None else self._fitted(mark.text, inner.width())
+            text = NULL if mark.text is None else self._fit_text(mark.text, inner.width())
             painter.drawText(inner, flags, text)

@@ -22,7 +22,7 @@ class RowScrollBar(QScrollBar):
         self._rows_per_step = 1
         self._following = False
         self.setAccessibleName("All rows")
-        self.valueChanged.connect(self._moved)
+        self.valueChanged.connect(self._follow_value)
         grid.scrolled.connect(self.follow)
         self.follow()
 
@@ -42,7 +42,7 @@ class RowScrollBar(QScrollBar):
         self.setValue(self._grid.top_row() // self._rows_per_step)
         self._following = False
 
-    def _moved(self, value: int) -> None:
+    def _follow_value(self, value: int) -> None:
         if not self._following:
             self._grid.scroll_to_row(value * self._rows_per_step)
 

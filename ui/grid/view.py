@@ -102,7 +102,7 @@ class GridView(WindowScrolling):
     def _connect(self) -> None:
         theme.current().changed.connect(self._restyle)
         self.selection.changed.connect(self._follow_selection)
-        self.grid_model.pages.arrived.connect(self._arrived)
+        self.grid_model.pages.arrived.connect(self._follow_pages)
         self.row_header.rows_requested.connect(self.select_rows)
         self.row_header.menu_requested.connect(self._open_row_menu)
         self.column_header.column_requested.connect(self._select_columns)
@@ -111,8 +111,8 @@ class GridView(WindowScrolling):
         self.scrolled.connect(self.totals.follow)
         self.totals.shown_or_hidden.connect(self._make_room)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
-            signal.connect(self._columns_moved)
-        self.pinning.changed.connect(self._columns_moved)
+            signal.connect(self._follow_columns)
+        self.pinning.changed.connect(self._follow_columns)
         self.pinning.changed.connect(self.column_header.viewport().update)
 
     @property
@@ -150,7 +150,7 @@ class GridView(WindowScrolling):
             self._fit_next = True
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
-        self._rows_changed()
+        self._follow_rows()
 
     def mark_rows(self, reasons: Mapping[int, str], deleted: Container[int] = ()) -> None:
         """Mark rows that no longer belong where they are, `deleted` as such; the tooltip gives the reason."""
@@ -161,7 +161,7 @@ class GridView(WindowScrolling):
 
     def grow(self, rows: Rows) -> None:
         self.grid_model.grow(rows)
-        self._rows_changed()
+        self._follow_rows()
 
     def _keep_layout(self, names: tuple[str, ...], layout: Layout) -> None:
         self._layouts.pop(names, None)
@@ -187,7 +187,7 @@ class GridView(WindowScrolling):
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)
 
-    def _rows_changed(self) -> None:
+    def _follow_rows(self) -> None:
         self.row_header.fit()
         self.updateGeometries()
         self.want()
@@ -196,7 +196,7 @@ class GridView(WindowScrolling):
         self.viewport().update()
         self.scrolled.emit()
 
-    def _arrived(self, first: int, last: int) -> None:
+    def _follow_pages(self, first: int, last: int) -> None:
         if self._fit_next:
             self._fit_first()
         if self._widen_next is not None and self.grid_model.pages.settled:
@@ -368,7 +368,7 @@ class GridView(WindowScrolling):
                 if name in hidden and header.isSectionHidden(column) != hidden[name]:
                     header.setSectionHidden(column, hidden[name])
         header.setUpdatesEnabled(True)
-        self._laid_out()
+        self._follow_layout()
 
     def order_columns(self, names: Sequence[str]) -> None:
         """Put these columns first, in this order."""
@@ -376,11 +376,11 @@ class GridView(WindowScrolling):
         with QSignalBlocker(header):
             for place, name in enumerate(names):
                 header.moveSection(header.visualIndex(columns[name]), place)
-        self._laid_out()
+        self._follow_layout()
 
-    def _laid_out(self) -> None:
+    def _follow_layout(self) -> None:
         self.updateGeometries()
-        self._columns_moved()
+        self._follow_columns()
         self.column_header.layout_changed.emit()
 
     def fit_column(self, column: int) -> None:
@@ -421,7 +421,7 @@ class GridView(WindowScrolling):
                 self.horizontalHeader().resizeSection(column, width)
         self.want()
 
-    def _columns_moved(self) -> None:
+    def _follow_columns(self) -> None:
         self.want()
         self.cards.follow_columns()
         self.filter_row.follow_columns()

@@ -58,7 +58,7 @@ class IndexForm(QFrame):
         theme.variant(self, "card")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._table, self._tasks = table, tasks
-        self._taken: set[tuple[str, tuple[str, ...]]] = set()
+        self._taken_keys: set[tuple[str, tuple[str, ...]]] = set()
         schema = table.schema
         own = [column for column in schema if column.name != ID]
         self._sortable = [column.name for column in own if can_be_ordered(column.type)]
@@ -93,7 +93,7 @@ class IndexForm(QFrame):
 
     def show_taken(self, indexes: Sequence[TableIndex]) -> None:
         """Set the indexes that already exist."""
-        self._taken = {(index.kind, index.columns) for index in indexes}
+        self._taken_keys = {(index.kind, index.columns) for index in indexes}
         self._check()
 
     def _make(self) -> None:
@@ -183,7 +183,7 @@ class IndexForm(QFrame):
         if not index.columns:
             none = not (self._sortable if index.kind == SORTED else self._texts)
             problem = "No column can have this kind of index" if none else "Choose a column"
-        elif (index.kind, index.columns) in self._taken:
+        elif (index.kind, index.columns) in self._taken_keys:
             problem = DUPLICATE
         theme.variant(self.news, "danger" if problem else "caption")
         self.news.setText(problem)

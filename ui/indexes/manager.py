@@ -204,7 +204,7 @@ class IndexesDialog(QDialog):
         self._close_form()
         self._building = self._tasks.read(
             work,
-            lambda _index: self._built(called),
+            lambda _index: self._finish_building(called),
             self._fail,
             progress=partial(self._show_progress, called),
             stopped=self._stopped,
@@ -223,7 +223,7 @@ class IndexesDialog(QDialog):
                 f"Building the {called}: {progress.done:,} of {quantity(progress.total, 'file')}"
             )
 
-    def _built(self, called: str) -> None:
+    def _finish_building(self, called: str) -> None:
         self._building = None
         self._show_building(False)
         self.messages.say(f"Built the {called}", kind="message-success")
@@ -322,7 +322,7 @@ def _cells(status: IndexStatus) -> list[tuple[str, str]]:
         f"{status.pending_rows:,} more are in memory, and are found there" if status.pending_rows else ""
     )
     return [
-        (_weighted(index), ", ".join(map(visible, index.columns))),
+        (_weights_text(index), ", ".join(map(visible, index.columns))),
         (KINDS.get(index.kind, index.kind), ""),
         (spoken, "Words with the same stem are found together" if language else ""),
         (size_text(status.num_bytes), f"{status.num_bytes:,} bytes"),
@@ -335,7 +335,7 @@ def _cells(status: IndexStatus) -> list[tuple[str, str]]:
     ]
 
 
-def _weighted(index: TableIndex) -> str:
+def _weights_text(index: TableIndex) -> str:
     """The columns with their weights, such as `title × 2, body`."""
     weights = index.options.get("weights") or [1.0] * len(index.columns)
     pairs = zip(index.columns, weights, strict=True)

@@ -320,7 +320,7 @@ class ColumnPage(QWidget):
         self.rules = QPushButton(flat=True, visible=False)
         self._name = ""
         self._column: tuple[str, pa.DataType, PageFigures | None] | None = None
-        self._listed: tuple[Values, int] = ((), 0)
+        self._listed_values: tuple[Values, int] = ((), 0)
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._build()
 
@@ -374,7 +374,7 @@ class ColumnPage(QWidget):
         self.values.clear()
 
     def show_values(self, values: Values, rows: int) -> None:
-        self._listed = values, rows
+        self._listed_values = values, rows
         self.values.clear()
         look = theme.current()
         most = max((count for _, _, count in values), default=0) or 1
@@ -398,7 +398,7 @@ class ColumnPage(QWidget):
         if self._column is not None and self._column[2] is not None:
             _, kind, figures = self._column
             self._show_figures(figures, kind)
-            self.show_values(*self._listed)
+            self.show_values(*self._listed_values)
 
     def _show_figures(self, figures: PageFigures, kind: pa.DataType) -> None:
         self.figures.clear()

@@ -75,10 +75,10 @@ class HistoryPage(QWidget):
     ) -> None:
         """`why_none` says why there is no table, `can_import` whether the rows could be imported into one."""
         super().__init__(parent)
-        self._table, self._why_none, self._tasks = table, why_none, tasks
+        self._table, self._reason_for_none, self._tasks = table, why_none, tasks
         self._can_import = can_import
         self._handle: Handle | None = None
-        self._shown: object = None
+        self._shown_key: object = None
         self.title, self.figures = QLabel(), QLabel()
         self.more = QToolButton(text="⋯", accessibleName="More about the history")
         self.model = CommitModel(self)
@@ -106,8 +106,8 @@ class HistoryPage(QWidget):
 
     def follow(self, subject: object) -> None:
         """Read the commits again if `subject`, the rows on screen, have changed."""
-        if subject is not self._shown or subject is None:
-            self._shown = subject
+        if subject is not self._shown_key or subject is None:
+            self._shown_key = subject
             self.refresh()
 
     def refresh(self) -> None:
@@ -119,7 +119,7 @@ class HistoryPage(QWidget):
         self.import_button.setVisible(table is None and self._can_import())
         if table is None:
             self.title.setText("No history")
-            self.nothing.setText(self._why_none())
+            self.nothing.setText(self._reason_for_none())
             self.figures.clear()
             return
         count = min(max(PAGE, len(self.model.commits)), MOST_READ_AGAIN)
@@ -147,18 +147,18 @@ class HistoryPage(QWidget):
         self.select(before[0] if before and self.model.place_of(before[0]) >= 0 else first.commits[0].version)
         self._follow()
 
-    def _show_more(self, commits: list[Commit]) -> None:
+    def _append_commits(self, commits: list[Commit]) -> None:
         self._handle = None
         self.model.append(commits)
         self._follow()
 
-    def _read_more(self, before: int) -> None:
+    def _read_further(self, before: int) -> None:
         table = self._table()
         if table is not None:
             self.stop()
             self._handle = self._tasks.read(
                 lambda job: table.history.newest_commits(PAGE, before),
-                self._show_more, self._fail, owner=self, quiet=True,
+                self._append_commits, self._fail, owner=self, quiet=True,
             )  # fmt: skip
 
     def _fail(self, error: Exception) -> None:
@@ -290,7 +290,7 @@ class HistoryPage(QWidget):
         layout.addStretch()
 
     def _connect(self) -> None:
-        self.model.more_requested.connect(self._read_more)
+        self.model.more_requested.connect(self._read_further)
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._follow())
         self.list.activated.connect(lambda _: self.show_change())
         self.list.customContextMenuRequested.connect(self._open_menu)

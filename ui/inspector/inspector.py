@@ -127,7 +127,7 @@ class Inspector(QFrame):
             lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks
         )
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
-        self._shown: tuple[object, ...] = ()
+        self._shown_key: tuple[object, ...] = ()
         self._handle: Handle | None = None
         self._wait = QTimer(self, singleShot=True, interval=FOLLOW_MS)
         self._build()
@@ -163,7 +163,7 @@ class Inspector(QFrame):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._shown = ()  # do not keep rows in memory that are not visible
+        self._shown_key = ()  # do not keep rows in memory that are not visible
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -180,7 +180,7 @@ class Inspector(QFrame):
     def _read(self) -> None:
         if self.page in (TABLE, HISTORY):
             self.stop()
-            self._shown = ()
+            self._shown_key = ()
             if self.page == TABLE:
                 self.table_page.show_subject(self.about())
             else:
@@ -189,16 +189,16 @@ class Inspector(QFrame):
         view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
         if view is None or current is None or name not in view.schema.names:
             self.stop()
-            self._shown = ()
+            self._shown_key = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
             return
         rows = self._grid.grid_model.tree or view
         about = (name,) if self.page == COLUMN else (current[0], self._links.links, self._links.problem)
         request = (self.page, view if self.page == COLUMN else rows, *about)
-        if request == self._shown:
+        if request == self._shown_key:
             return
         self.stop()
-        self._shown = request
+        self._shown_key = request
         if self.page == COLUMN:
             self._read_column(view, name)
         else:

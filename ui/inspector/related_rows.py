@@ -156,7 +156,7 @@ class RelatedTree(QTreeWidget):
                 item.setExpanded(True)
             self._restyle()
         for place in range(self.topLevelItemCount()):
-            self._rest(self.topLevelItem(place))
+            self._reset_link(self.topLevelItem(place))
 
     def show_related(self, place: int, related: RelatedRows) -> None:
         """Show the rows of the link at this position."""
@@ -260,7 +260,7 @@ class RelatedTree(QTreeWidget):
         child.setFirstColumnSpanned(True)
         return child
 
-    def _rest(self, item: QTreeWidgetItem) -> None:
+    def _reset_link(self, item: QTreeWidgetItem) -> None:
         """Show a placeholder until the rows of the link are read."""
         item.setData(0, FOLLOW, None)
         item.setText(1, "…")

@@ -274,7 +274,7 @@ class TablePage(QWidget):
         self._handle: Handle | None = None
         self._subject: PageSubject | None = None
         self.storage: Storage | None = None
-        self._noted: Mapping[str, str] = {}
+        self._notes: Mapping[str, str] = {}
         self.title, self.kind, self.figures = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
         self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
@@ -316,7 +316,7 @@ class TablePage(QWidget):
 
     def _show(self, content: ReadSubject) -> None:
         self._handle, storage = None, content.storage
-        self.storage, self._noted = storage, content.noted
+        self.storage, self._notes = storage, content.noted
         subject = self._subject
         if subject is None:
             return
@@ -348,7 +348,7 @@ class TablePage(QWidget):
         columns = [self._column_item(column, named) for column in by_place[:MOST_COLUMNS]]
         folder = _common_folder(storage.files)
         files = [_file_item(file, folder) for file in storage.files[:MOST_FILES]]
-        metadata = [_text_item(key, value) for key, value in {**storage.metadata, **self._noted}.items()]
+        metadata = [_text_item(key, value) for key, value in {**storage.metadata, **self._notes}.items()]
         notes = [_text_item(text) for text in subject.remarks]
         for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
             if items:

@@ -34,10 +34,10 @@ class ProfileLoader(QObject):
         self._tasks = tasks
         self._rows: Snapshot | EngineRows | None = None
         self._where: Filter | None = None
-        self._computed: ComputedView | None = None
+        self._computed_view: ComputedView | None = None
         self._names: Sequence[str] = ()
         self._first: Sequence[str] = ()
-        self._rest: list[str] = []
+        self._remaining_names: list[str] = []
         self._running: dict[str, Handle] = {}
 
     @property
@@ -57,8 +57,8 @@ class ProfileLoader(QObject):
     ) -> None:
         """Use other rows or columns; the previous profiles are forgotten."""
         self.stop()
-        self._rows, self._where, self._computed = rows, where, computed
-        self._names, self._rest = names, list(names[::-1])
+        self._rows, self._where, self._computed_view = rows, where, computed
+        self._names, self._remaining_names = names, list(names[::-1])
         self.profiles.clear()
         self.errors.clear()
 
@@ -79,23 +79,23 @@ class ProfileLoader(QObject):
         first = next((name for name in self._first if self._is_open(name)), None)
         if first is not None:
             return first
-        while self._rest and not self._is_open(self._rest[-1]):
-            self._rest.pop()
-        return self._rest[-1] if self._rest else None
+        while self._remaining_names and not self._is_open(self._remaining_names[-1]):
+            self._remaining_names.pop()
+        return self._remaining_names[-1] if self._remaining_names else None
 
     def _begin(self) -> None:
         while self._rows is not None and len(self._running) < AT_ONCE:
             name = self._next()
             if name is None:
                 return
-            if self._computed is not None and not self._computed.can_profile(name):
+            if self._computed_view is not None and not self._computed_view.can_profile(name):
                 self.errors[name] = TOO_MANY_ROWS
                 self.arrived.emit(name)
             else:
                 self._ask(name)
 
     def _ask(self, name: str) -> None:
-        all_rows, where, computed = self._rows, self._where, self._computed
+        all_rows, where, computed = self._rows, self._where, self._computed_view
         assert all_rows is not None
 
         def work(job: Job) -> ColumnProfile:

@@ -146,7 +146,7 @@ class ProfilesView(QWidget):
         self.close_button = IconButton("close", "Back to the rows (Esc)")
         self.sorted_by: tuple[Figure, bool] | None = None
         self._rows: dict[str, ProfileRow] = {}
-        self._fitted: list[str] = []
+        self._fitted_names: list[str] = []
         self._again = QTimer(self, singleShot=True, interval=SORT_AFTER_MS)
         self._again.timeout.connect(self._arrange)
         self._build()
@@ -281,9 +281,9 @@ class ProfilesView(QWidget):
 
     def _fit(self) -> None:
         """Widen columns to their texts once, as far as the window has room."""
-        if self._fitted == list(self._rows):
+        if self._fitted_names == list(self._rows):
             return
-        self._fitted = list(self._rows)
+        self._fitted_names = list(self._rows)
         widths = [self.table.columnWidth(section) for section in range(len(WIDTHS) - 1)]
         room = self.table.viewport().width() - sum(widths) - theme.current().px(WIDTHS[-1])
         most = theme.current().px(MOST_WIDTH)

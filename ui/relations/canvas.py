@@ -58,8 +58,8 @@ class Canvas(QGraphicsView):
         self.lines: dict[str, ConnectionLine] = {}
         self._drawing = QGraphicsScene(self)
         self._moving: tuple[TableBox, QPointF] | None = None
-        self._drawn: tuple[TableBox, str, QPoint] | None = None
-        self._panned: QPoint | None = None
+        self._drawn_link: tuple[TableBox, str, QPoint] | None = None
+        self._pan_place: QPoint | None = None
         self._rubber = QGraphicsLineItem()
         self._fits = True
         self._building, self._routing = Slices(self), Slices(self)
@@ -382,7 +382,7 @@ class Canvas(QGraphicsView):
         box, column, line = self._under(point)
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         if event.button() is Qt.MouseButton.MiddleButton or (box is None and line is None):
-            self._panned = point
+            self._pan_place = point
             if event.button() is Qt.MouseButton.LeftButton:
                 self.choose_table("")
                 self.chosen.emit("")
@@ -393,14 +393,14 @@ class Canvas(QGraphicsView):
         elif box is not None:
             self.choose_table(box.table.name)
             if event.button() is Qt.MouseButton.LeftButton and column:
-                self._drawn = box, column, point
+                self._drawn_link = box, column, point
             elif event.button() is Qt.MouseButton.LeftButton:
                 self._moving = box, box.pos() - self.mapToScene(point)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
-        if self._panned is not None:
-            step, self._panned, self._fits = point - self._panned, point, False
+        if self._pan_place is not None:
+            step, self._pan_place, self._fits = point - self._pan_place, point, False
             self.horizontalScrollBar().setValue(self.horizontalScrollBar().value() - step.x())
             self.verticalScrollBar().setValue(self.verticalScrollBar().value() - step.y())
         elif self._moving is not None:
@@ -408,7 +408,7 @@ class Canvas(QGraphicsView):
             box.setPos(self.mapToScene(point) + offset)
             self._fits = False
             self._route_of(box)
-        elif self._drawn is not None:
+        elif self._drawn_link is not None:
             self._draw_to(point)
         else:
             self._hover(point)
@@ -418,8 +418,8 @@ class Canvas(QGraphicsView):
         point = event.position().toPoint()
         if self._moving is not None:
             self._moving = None
-            self._moved()
-        drawn, self._drawn, self._panned = self._drawn, None, None
+            self._follow_move()
+        drawn, self._drawn_link, self._pan_place = self._drawn_link, None, None
         self._hover(point)
         if drawn is None or not self._rubber.isVisible():
             return
@@ -433,7 +433,7 @@ class Canvas(QGraphicsView):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         box, _, line = self._under(event.position().toPoint())
-        self._drawn = self._moving = None
+        self._drawn_link = self._moving = None
         if box is not None:
             self.table_opened.emit(box.table.name)
         elif line is not None:
@@ -456,8 +456,8 @@ class Canvas(QGraphicsView):
 
     def _draw_to(self, point: QPoint) -> None:
         """Draw a line from the pressed column, and show whether the column under the mouse fits."""
-        assert self._drawn is not None
-        start, name, pressed = self._drawn
+        assert self._drawn_link is not None
+        start, name, pressed = self._drawn_link
         far = (point - pressed).manhattanLength() >= QApplication.startDragDistance()
         if not far and not self._rubber.isVisible():
             return
@@ -487,7 +487,7 @@ class Canvas(QGraphicsView):
             shape = Qt.CursorShape.PointingHandCursor if line is not None else Qt.CursorShape.OpenHandCursor
         self.viewport().setCursor(shape)
 
-    def _moved(self) -> None:
+    def _follow_move(self) -> None:
         self._fit_scene()
         if len(self.lines) <= MOST_ROUTED:
             self.route_all()
@@ -509,8 +509,8 @@ class Canvas(QGraphicsView):
             self.fit()
         elif key in (Key.Key_PageDown, Key.Key_PageUp) and current is not None:
             current.scroll_by(5 if key == Key.Key_PageDown else -5)
-        elif key == Key.Key_Escape and self._drawn is not None:
-            self._drawn = None
+        elif key == Key.Key_Escape and self._drawn_link is not None:
+            self._drawn_link = None
             self._rubber.hide()
         else:
             super().keyPressEvent(event)
@@ -524,7 +524,7 @@ class Canvas(QGraphicsView):
             return
         if moves:
             current.setPos(current.pos() + QPointF(right * KEY_STEP, down * KEY_STEP))
-            self._moved()
+            self._follow_move()
             return
         center = current.sceneBoundingRect().center()
         best, least = None, float("inf")

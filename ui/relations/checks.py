@@ -35,7 +35,7 @@ class RelationChecks(QObject):
         """The results, by the name of the relation."""
         self._shape = StoreShape((), ())
         self._suggestions: tuple[Suggestion, ...] = ()
-        self._dismissed: set[str] = set()
+        self._dismissed_names: set[str] = set()
         self._checking: Handle | None = None
         self._suggesting: Handle | None = None
         self._soon = QTimer(self, singleShot=True)
@@ -60,7 +60,7 @@ class RelationChecks(QObject):
         return declared + [
             connection
             for connection in offered
-            if connection.name not in self._dismissed and _ends(connection) not in known
+            if connection.name not in self._dismissed_names and _ends(connection) not in known
         ]
 
     def take(self, shape: StoreShape) -> None:
@@ -77,7 +77,7 @@ class RelationChecks(QObject):
 
     def dismiss(self, name: str) -> None:
         """Hide a suggestion until the next search."""
-        self._dismissed.add(name)
+        self._dismissed_names.add(name)
 
     # ------------------------------------------------------------------ relations
 
@@ -111,7 +111,7 @@ class RelationChecks(QObject):
             if later_names:
                 self._check(later_names, quiet)
             elif not quiet:
-                self._say_checked()
+                self._report_check()
 
         def failed(error: Exception) -> None:
             if not quiet or not isinstance(error, LamellaError):
@@ -133,7 +133,7 @@ class RelationChecks(QObject):
         elif not self._soon.isActive():
             self._soon.start(max(SHOW_EVERY_MS, MS_A_RELATION * len(self._shape.relations)))
 
-    def _say_checked(self) -> None:
+    def _report_check(self) -> None:
         if self.dangling:
             self.done.emit(dangling_text(self.dangling), "message")
         else:
@@ -149,7 +149,7 @@ class RelationChecks(QObject):
         def done(suggestions: tuple[Suggestion, ...]) -> None:
             self._suggestions = suggestions
             if not quiet:
-                self._dismissed.clear()
+                self._dismissed_names.clear()
                 self.done.emit(_suggestions_text(len(suggestions)), "message")
             self.suggested.emit()
 

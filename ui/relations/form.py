@@ -149,11 +149,11 @@ class RelationForm(QDialog):
     @property
     def columns(self) -> tuple[list[str], list[str]]:
         source, target = self._tables
-        columns = list(zip(*self._filled, strict=True)) or [(), ()]
+        columns = list(zip(*self._filled_pairs, strict=True)) or [(), ()]
         return column_names(source.name, columns[0], target.name, columns[1])
 
     @property
-    def _filled(self) -> list[tuple[str, str]]:
+    def _filled_pairs(self) -> list[tuple[str, str]]:
         return [row.texts for row in self.pairs.rows if any(row.texts)]
 
     def _take_tables(self) -> None:
@@ -170,7 +170,7 @@ class RelationForm(QDialog):
         source_place, target_place = self.table.currentIndex(), self.other.currentIndex()
         self.table.setCurrentIndex(target_place)
         self.other.setCurrentIndex(source_place)
-        pairs = self._filled
+        pairs = self._filled_pairs
         self._take_tables()
         self.pairs.clear()
         for source_name, target_name in pairs or [("", "")]:
@@ -180,7 +180,7 @@ class RelationForm(QDialog):
     def problem(self) -> str:
         """What is wrong with the input; empty if nothing is, or if something is still missing."""
         source, target = self._tables
-        for name, other_name in self._filled:
+        for name, other_name in self._filled_pairs:
             for table, column in ((source, name), (target, other_name)):
                 if column and table.column(column) is None:
                     known = [each.name for each in table.columns]
@@ -191,7 +191,7 @@ class RelationForm(QDialog):
         return ""
 
     def _follow(self) -> None:
-        problem, filled = self.problem(), self._filled
+        problem, filled = self.problem(), self._filled_pairs
         whole = bool(filled) and all(source_name and target_name for source_name, target_name in filled)
         self.reason.say(problem)
         self.declare.setEnabled(whole and not problem)

@@ -34,13 +34,13 @@ def arrange(sizes: Mapping[str, Size], edges: Iterable[Edge]) -> dict[str, Point
             lonely += names
         else:
             inside = [edge for edge in pairs if edge[0] in names]
-            parts.append(_layered(names, inside, sizes))
+            parts.append(_lay_out_layers(names, inside, sizes))
     blocks = [(part, _extent(part, sizes)) for part in parts]
     blocks.sort(key=lambda block: -block[1][1])
     if lonely:
         grid = _grid(lonely, sizes)
         blocks.append((grid, _extent(grid, sizes)))
-    return _packed(blocks)
+    return _pack(blocks)
 
 
 def free_place(
@@ -143,7 +143,9 @@ def _by_layer(names: Sequence[str], layer: Mapping[str, int]) -> list[str]:
     return sorted(names, key=lambda name: layer[name])
 
 
-def _layered(names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Size]) -> dict[str, Point]:
+def _lay_out_layers(
+    names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Size]
+) -> dict[str, Point]:
     """The layout of one connected component."""
     straight = _without_circles(names, edges)
     layers = _layers(names, straight)
@@ -158,10 +160,10 @@ def _layered(names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Si
             layer.sort(key=lambda name: (wish[name], name))
             for place, name in enumerate(layer):
                 middle[name] = place * (len(names) / max(1, len(layer)))
-    return _spread([part for layer in layers for part in _broken(layer, sizes)], neighbours, sizes)
+    return _spread([part for layer in layers for part in _break_layer(layer, sizes)], neighbours, sizes)
 
 
-def _broken(layer: list[str], sizes: Mapping[str, Size]) -> list[list[str]]:
+def _break_layer(layer: list[str], sizes: Mapping[str, Size]) -> list[list[str]]:
     height = sum(sizes[name][1] + GAP_DOWN for name in layer)
     pieces = max(1, math.ceil(height / TALLEST))
     length = math.ceil(len(layer) / pieces)
@@ -227,7 +229,7 @@ def _grid(names: Sequence[str], sizes: Mapping[str, Size]) -> dict[str, Point]:
     return places
 
 
-def _packed(blocks: Sequence[tuple[dict[str, Point], Size]]) -> dict[str, Point]:
+def _pack(blocks: Sequence[tuple[dict[str, Point], Size]]) -> dict[str, Point]:
     """Place blocks from left to right, in rows."""
     area = sum((width + GAP_BETWEEN_PARTS) * (height + GAP_BETWEEN_PARTS) for _, (width, height) in blocks)
     widest = max((size[0] for _, size in blocks), default=0.0)

@@ -66,7 +66,7 @@ class ConnectionLine(QGraphicsItem):
             if quickly
             else route(start_anchor, end_anchor, boxes, lane)
         )
-        self._path = _rounded(self._way)
+        self._path = _round_corners(self._way)
         self._find_middle(boxes[:0] if quickly else boxes)
         for (x, _), (beyond, _), heights in (
             (self._way[0], self._way[1], starts), (self._way[-1], self._way[-2], ends),
@@ -230,7 +230,7 @@ def check_text(connection: Connection) -> str:
     return "; ".join(parts)
 
 
-def _rounded(way: Sequence[Point]) -> QPainterPath:
+def _round_corners(way: Sequence[Point]) -> QPainterPath:
     """A path with round corners, if there is room for them."""
     path = QPainterPath(QPointF(*way[0]))
     for before, corner, after in zip(way, way[1:], way[2:], strict=False):

@@ -67,7 +67,7 @@ class ConnectionPanel(QFrame):
         theme.variant(self, "panel")
         self._connections: dict[str, Connection] = {}
         self._items: dict[str, QTreeWidgetItem] = {}
-        self._shown = ""
+        self._shown_name = ""
         self.list = ConnectionTree(self)
         self.list.setAccessibleName("Relations of the store")
         theme.variant(self.list, "panel")
@@ -103,7 +103,7 @@ class ConnectionPanel(QFrame):
                 theme.variant(button, "primary")
             elif act == "remove":
                 theme.variant(button, "danger")
-            button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, self._shown))
+            button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, self._shown_name))
             flow.addWidget(button)
         column = QVBoxLayout(self._detail)
         column.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
@@ -134,10 +134,10 @@ class ConnectionPanel(QFrame):
         else:
             self._fill(connections)
         self.list.resizeColumnToContents(1)  # once: the header's own mode would do it for every changed line
-        if self._shown in self._connections:
-            self.show_connection(self._shown)
+        if self._shown_name in self._connections:
+            self.show_connection(self._shown_name)
             return
-        following = _following(self._shown, before, self._connections)
+        following = _following(self._shown_name, before, self._connections)
         self.show_connection(following)
         if following:
             self.chosen.emit(following)
@@ -181,7 +181,7 @@ class ConnectionPanel(QFrame):
 
     def show_connection(self, name: str) -> None:
         """Show what is known about a connection and the actions on it; without one, show how to begin."""
-        self._shown = name
+        self._shown_name = name
         connection = self._connections.get(name)
         self._select(name)
         can: set[str] = set()
@@ -219,7 +219,7 @@ class ConnectionPanel(QFrame):
 
     @property
     def shown(self) -> str:
-        return self._shown
+        return self._shown_name
 
     def _select(self, name: str) -> None:
         self.list.blockSignals(True)
@@ -247,7 +247,7 @@ class ConnectionPanel(QFrame):
         self.setMinimumWidth(theme.current().px(LEAST_WIDTH))
         self._fill(list(self._connections.values()))
         self.list.resizeColumnToContents(1)
-        self.show_connection(self._shown)
+        self.show_connection(self._shown_name)
 
 
 ACTS = {

@@ -132,7 +132,7 @@ class RelationsTab(QWidget):
             self.checks.suggest_first()
         self.checks.check_small()
 
-    def _show_built(self) -> None:
+    def _show_diagram(self) -> None:
         """Show the finished diagram."""
         self._before_move = self.canvas.places
         self._list()
@@ -194,7 +194,7 @@ class RelationsTab(QWidget):
         places = {name: [round(x), round(y)] for name, (x, y) in self.canvas.places.items()}
         self._memory.save_layout(self._key, {"places": places})
 
-    def _moved(self) -> None:
+    def _note_move(self) -> None:
         before, after = self._before_move, self.canvas.places
         moved = [name for name in after if before.get(name) != after[name]]
         if moved:
@@ -477,7 +477,7 @@ class RelationsTab(QWidget):
         bar.arrange.clicked.connect(canvas.arrange)
         bar.export_requested.connect(self.ask_export)
         canvas.zoomed.connect(bar.show_scale)
-        canvas.built.connect(self._show_built)
+        canvas.built.connect(self._show_diagram)
         self.checks.counted.connect(self._list)
         self.checks.suggested.connect(self._show_suggestions)
         self.checks.done.connect(lambda text, kind: self.messages.say(text, kind=kind))
@@ -486,7 +486,7 @@ class RelationsTab(QWidget):
         self.canvas.table_chosen.connect(lambda name: self.panel.show_connection("") if name else None)
         self.canvas.table_opened.connect(self.table_requested)
         self.canvas.pair_drawn.connect(self.ask_new)
-        self.canvas.places_changed.connect(self._moved)
+        self.canvas.places_changed.connect(self._note_move)
         self.canvas.menu_requested.connect(self._open_menu)
         self.panel.chosen.connect(self._choose)
         self.panel.act_requested.connect(self.act)

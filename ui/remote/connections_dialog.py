@@ -49,9 +49,9 @@ class ConnectionsDialog(WorkDialog):
     ) -> None:
         super().__init__(tasks, parent)
         self._connections, self._probe = connections, probe
-        self._known: dict[str, Connection] = {}
-        self._shown: Connection | None = None
-        self._is_new = self._edited = False
+        self._connections_by_name: dict[str, Connection] = {}
+        self._shown_connection: Connection | None = None
+        self._is_new = self._is_edited = False
         self.setWindowTitle("Connections")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
@@ -163,7 +163,7 @@ class ConnectionsDialog(WorkDialog):
         self._tasks.read(work, done, self._fail, owner=self, quiet=True)
 
     def _list(self, known: Sequence[Connection], current: str) -> None:
-        self._known = {connection.name: connection for connection in known}
+        self._connections_by_name = {connection.name: connection for connection in known}
         self.list.blockSignals(True)
         self.list.clear()
         for connection in known:
@@ -171,7 +171,7 @@ class ConnectionsDialog(WorkDialog):
             item.setData(ROLE, connection.name)
             item.setToolTip(f"{connection.of_kind.label} · {connection.endpoint or 'usual endpoint'}")
             self.list.addItem(item)
-        names = list(self._known)
+        names = list(self._connections_by_name)
         if names:
             self.list.setCurrentRow(names.index(current) if current in names else 0)
         self.list.blockSignals(False)
@@ -184,11 +184,11 @@ class ConnectionsDialog(WorkDialog):
 
     def _show_current(self, *_: object) -> None:
         item = self.list.currentItem()
-        connection = self._known.get(item.data(ROLE)) if item is not None else None
+        connection = self._connections_by_name.get(item.data(ROLE)) if item is not None else None
         if connection is not None:
             self._show(connection.of_kind, connection)
         else:
-            self._shown = None
+            self._shown_connection = None
             self._pages.setCurrentIndex(0)
             self._follow()
 
@@ -200,17 +200,17 @@ class ConnectionsDialog(WorkDialog):
         self._show(kind, None)
 
     def _show(self, kind: Kind, connection: Connection | None) -> None:
-        self._shown, self._is_new = connection, connection is None
+        self._shown_connection, self._is_new = connection, connection is None
         self.kind_label.setText(kind.label)
         self.form.show_connection(kind, connection)
         self._pages.setCurrentIndex(1)
-        self._edited = False
+        self._is_edited = False
         self._follow()
 
     # ---------------------------------------------------------- one of them
 
     def _follow_edit(self) -> None:
-        self._edited = True
+        self._is_edited = True
         self._follow()
 
     def _follow(self) -> None:
@@ -218,7 +218,7 @@ class ConnectionsDialog(WorkDialog):
         self.remove_button.setVisible(shows and not self._is_new)
         self.test_button.setVisible(shows)
         self.save_button.setVisible(shows)
-        self.save_button.setEnabled(not self.is_working and (self._edited or self._is_new))
+        self.save_button.setEnabled(not self.is_working and (self._is_edited or self._is_new))
 
     def _connection(self) -> Connection | None:
         """The connection in the form; None if it is invalid, which the form shows."""
@@ -239,7 +239,7 @@ class ConnectionsDialog(WorkDialog):
             )
 
     def _save(self) -> None:
-        connection, before = self._connection(), self._shown
+        connection, before = self._connection(), self._shown_connection
         if connection is None:
             return
 
@@ -252,12 +252,14 @@ class ConnectionsDialog(WorkDialog):
         self._run(self._tasks.write, work, self._finish, f"Saving {connection.name}")
 
     def _remove(self) -> None:
-        assert self._shown is not None
-        removed = self._shown
+        assert self._shown_connection is not None
+        removed = self._shown_connection
 
         def done(_: object) -> None:
             self._finish("")
-            self.messages.say(f"{removed.name} was removed.", ("Undo", lambda: self._put_back(removed)))
+            self.messages.say(
+                f"{removed.name} was removed.", ("Undo", lambda: self._restore_connection(removed))
+            )
 
         self._run(
             self._tasks.write,
@@ -266,7 +268,7 @@ class ConnectionsDialog(WorkDialog):
             f"Removing {removed.name}",
         )
 
-    def _put_back(self, removed: Connection) -> None:
+    def _restore_connection(self, removed: Connection) -> None:
         self._run(
             self._tasks.write,
             lambda job: self._connections.save(removed),

@@ -111,8 +111,8 @@ class SettingsPage(QWidget):
         scroll = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(_centred(column))
-        head = _centred(self.search)
+        scroll.setWidget(_centre(column))
+        head = _centre(self.search)
         head.layout().setContentsMargins(
             theme.L, 0, theme.L + scroll.verticalScrollBar().sizeHint().width(), 0
         )
@@ -130,7 +130,7 @@ class SettingsPage(QWidget):
         self.refresh()
 
 
-def _centred(widget: QWidget) -> QWidget:
+def _centre(widget: QWidget) -> QWidget:
     """Centre a widget in a wide window; in a narrow one it shrinks."""
     body = QWidget()
     layout = QHBoxLayout(body)
@@ -306,16 +306,16 @@ class TextEditor(Editor):
     def __init__(self, setting: Setting, take: Take, say: Say) -> None:
         super().__init__()
         self._setting, self._take, self._say = setting, take, say
-        self._shown = ""
+        self._shown_text = ""
         self.box = QLineEdit(placeholderText=setting.unset)
         self.box.textEdited.connect(self._check)
         self.box.editingFinished.connect(self._finish)
         _fill(self, self.box)
 
     def show_value(self, value: Value) -> None:
-        self._shown = str(value)
-        if self.box.text() != self._shown:
-            self.box.setText(self._shown)
+        self._shown_text = str(value)
+        if self.box.text() != self._shown_text:
+            self.box.setText(self._shown_text)
             self.box.setCursorPosition(0)
 
     def _check(self, text: str) -> bool:
@@ -335,7 +335,7 @@ class TextEditor(Editor):
     def _finish(self) -> None:
         """Take the text. An invalid text stays visible, and the value does not change."""
         text = self.box.text()
-        if text != self._shown and self._check(text):
+        if text != self._shown_text and self._check(text):
             self._take(text)
 
 
@@ -351,7 +351,7 @@ class StoreEditor(TextEditor):
 
     def _finish(self) -> None:
         text = self.box.text()
-        if text == self._shown or not text:
+        if text == self._shown_text or not text:
             super()._finish()
             return
 

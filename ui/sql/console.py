@@ -238,7 +238,7 @@ class SqlConsole(QWidget):
             are = "has no value: it is" if len(empty) == 1 else "have no values: they are"
             self.results.messages.say(f"{' and '.join(empty)} {are} NULL")
 
-    def _begun(self, statement: Statement) -> None:
+    def _show_start(self, statement: Statement) -> None:
         self._clock.start()
         self._rows = ""
         self._tick.start()
@@ -253,7 +253,7 @@ class SqlConsole(QWidget):
         seconds = self._clock.elapsed() / 1000
         self.bar.show_running(" · ".join(part for part in (f"{seconds:,.1f} s", self._rows) if part))
 
-    def _progressed(self, progress: Progress) -> None:
+    def _note_progress(self, progress: Progress) -> None:
         self._rows = progress.text
 
     def _answered(self, statement: Statement, result: SqlResult) -> None:
@@ -263,46 +263,46 @@ class SqlConsole(QWidget):
         tab.changed.connect(self.changed)
         self.results.add(tab, f"Line {statement.line}", statement.text[:400])
 
-    def _completed(self, statement: Statement, result: SqlResult, seconds: float) -> None:
+    def _show_end_of_rows(self, statement: Statement, result: SqlResult, seconds: float) -> None:
         for page in self.results.pages:
             if isinstance(page, ResultTab) and page.result is result:
                 page.seconds = seconds
         self._remember(statement, seconds, result.num_rows, "stopped" if result.is_cut else "")
         self.changed.emit()
 
-    def _planned(self, statement: Statement, plan: SqlPlan, seconds: float) -> None:
+    def _show_plan(self, statement: Statement, plan: SqlPlan, seconds: float) -> None:
         self.results.add(
             PlanView(plan, statement.text), f"Plan of line {statement.line}", statement.text[:400]
         )
         self._remember(statement, seconds, None, "")
         self.changed.emit()
 
-    def _stopped(self, statement: Statement, left: int) -> None:
+    def _show_stop(self, statement: Statement, left: int) -> None:
         self._remember(statement, None, None, "stopped")
         if self.results.current is None:
             self.results.messages.say(f"Stopped.{not_run(left)}")
         self.changed.emit()
 
-    def _ended(self) -> None:
+    def _show_end(self) -> None:
         self._show_elapsed()
         self.changed.emit()
 
     # ------------------------------------------------------------------- problems
 
-    def _failed(self, statement: Statement, error: Exception, left: int) -> None:
+    def _show_failure(self, statement: Statement, error: Exception, left: int) -> None:
         self._remember(statement, None, None, "failed")
         self.problems.show(statement, error, left)
 
     # ------------------------------------------------------------------- changes
 
-    def _counted(self, pending: PendingChange) -> None:
+    def _show_counts(self, pending: PendingChange) -> None:
         panel = ChangePanel(pending)
         panel.accepted.connect(partial(self._change, panel))
         panel.given_up.connect(partial(self._give_up, panel))
         self.results.add(panel, f"Change in line {pending.statement.line}", pending.statement.text[:400])
         if not self._has_typed:
             panel.setFocus()
-        self._ended()
+        self._show_end()
 
     def _give_up(self, panel: ChangePanel) -> None:
         left = self.runner.left
@@ -324,7 +324,7 @@ class SqlConsole(QWidget):
                 pending.store, pending.change, pending.answer(job), message, job, pending.version
             )
 
-        show_result, failed = partial(self._made, panel), partial(self._not_made, panel)
+        show_result, failed = partial(self._show_change, panel), partial(self._show_change_failure, panel)
         stopped = partial(self._give_up, panel)
         if pending.change.kind == "create":
             self.tasks.write(make, show_result, failed, stopped=stopped, owner=self, text="Making the table")
@@ -345,7 +345,7 @@ class SqlConsole(QWidget):
             lambda job: table_of_change(pending.store, pending.change), change, failed, owner=self, quiet=True
         )
 
-    def _made(self, panel: ChangePanel, commit: Commit) -> None:
+    def _show_change(self, panel: ChangePanel, commit: Commit) -> None:
         pending = panel.pending
         rows = commit.inserted + commit.updated + commit.deleted
         self._remember(pending.statement, commit.seconds, rows, "")
@@ -367,7 +367,7 @@ class SqlConsole(QWidget):
         if not self.runner.running:
             self.editor.setFocus()
 
-    def _not_made(self, panel: ChangePanel, error: Exception) -> None:
+    def _show_change_failure(self, panel: ChangePanel, error: Exception) -> None:
         statement, left = panel.pending.statement, self.runner.left
         self.results.remove(panel)
         self.runner.cancel()
@@ -375,8 +375,8 @@ class SqlConsole(QWidget):
             again = ("Count again", partial(self._count_again, statement))
             self.results.messages.say(sentence(error), again, kind="message-danger", stays=True)
             return
-        self._failed(statement, error, left)
-        self._ended()
+        self._show_failure(statement, error, left)
+        self._show_end()
 
     def _count_again(self, statement: Statement) -> None:
         current = self.names.current
@@ -448,7 +448,7 @@ class SqlConsole(QWidget):
         self.names.learn(proposals.unknown)
         return proposals
 
-    def _typed(self) -> None:
+    def _follow_typing(self) -> None:
         self._has_typed = True
         self._follow.start()
 
@@ -505,7 +505,7 @@ class SqlConsole(QWidget):
         editor.run_requested.connect(self.run)
         editor.format_requested.connect(texts.lay_out)
         editor.entered.connect(self._learn_columns)
-        editor.textChanged.connect(self._typed)
+        editor.textChanged.connect(self._follow_typing)
         for signal in (editor.cursorPositionChanged, self.parameters.changed, self._splitter.splitterMoved):
             signal.connect(lambda *_: self.state_changed.emit())
         for signal in (editor.textChanged, self.title_changed):
@@ -528,12 +528,12 @@ class SqlConsole(QWidget):
         bar.steps_requested.connect(self.as_steps)
         bar.failed.connect(lambda error: self.results.messages.say(sentence(error), kind="message-danger"))
         self.results.current_changed.connect(self.changed)
-        runner.begun.connect(self._begun)
+        runner.begun.connect(self._show_start)
         runner.answered.connect(self._answered)
-        runner.completed.connect(self._completed)
-        runner.planned.connect(self._planned)
-        runner.counted.connect(self._counted)
-        runner.failed.connect(self._failed)
-        runner.stopped.connect(self._stopped)
-        runner.progressed.connect(self._progressed)
-        runner.ended.connect(self._ended)
+        runner.completed.connect(self._show_end_of_rows)
+        runner.planned.connect(self._show_plan)
+        runner.counted.connect(self._show_counts)
+        runner.failed.connect(self._show_failure)
+        runner.stopped.connect(self._show_stop)
+        runner.progressed.connect(self._note_progress)
+        runner.ended.connect(self._show_end)

@@ -50,7 +50,7 @@ class ConsoleBar(QFrame):
 
     def __init__(self, tasks: Tasks, saved: SavedStatements, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._tasks, self._saved = tasks, saved
+        self._tasks, self._saved_statements = tasks, saved
         theme.variant(self, "bar")
         self.run, self.keys = QPushButton(f"{ICON_GAP}Run"), QLabel("Ctrl+Enter")
         self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop"), QLabel()
@@ -113,7 +113,11 @@ class ConsoleBar(QFrame):
         snippets = self._shows_snippets
 
         def read(job: Job) -> list[SavedText]:
-            return of_snippets(self._saved.snippets()) if snippets else of_history(self._saved.history())
+            return (
+                of_snippets(self._saved_statements.snippets())
+                if snippets
+                else of_history(self._saved_statements.history())
+            )
 
         def show(rows: list[SavedText]) -> None:
             self.list.show_rows(rows, "snippets" if snippets else "history", snippets)
@@ -171,7 +175,7 @@ class ConsoleBar(QFrame):
         self.history.clicked.connect(self.show_history)
         self.format.clicked.connect(self.format_requested)
         self.list.chosen.connect(self.insert_requested)
-        saved = self._saved
+        saved = self._saved_statements
         self.list.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
         self.list.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
         self.list.cleared.connect(lambda: self._change_list(saved.clear_history))

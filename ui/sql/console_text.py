@@ -31,7 +31,7 @@ class ConsoleText(QObject):
         self, editor: SqlEditor, messages: MessageBar, saved: SavedStatements, tasks: Tasks, parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._editor, self._messages, self._saved, self._tasks = editor, messages, saved, tasks
+        self._editor, self._messages, self._saved_statements, self._tasks = editor, messages, saved, tasks
 
     def lay_out(self) -> None:
         """Format the selection, or the whole text."""
@@ -68,7 +68,11 @@ class ConsoleText(QObject):
             self._messages.say(sentence(error), *again, kind=DANGER)
 
         self._tasks.read(
-            lambda job: self._saved.save(name, snippet, replace), done, failed, owner=self, quiet=True
+            lambda job: self._saved_statements.save(name, snippet, replace),
+            done,
+            failed,
+            owner=self,
+            quiet=True,
         )
 
     def open_file(self) -> None:

@@ -113,7 +113,7 @@ class OpenNames(QObject):
         for name, file in self._files(data):
             datasets[name] = partial(_read, file)
         for file in data.files:
-            names = (file.table or file.stem, file.title, *([_dotted(file)] if file.table else []))
+            names = (file.table or file.stem, file.title, *([_dotted_name(file)] if file.table else []))
             for name in names:
                 datasets.setdefault(name, partial(_read, file))
         for store in data.stores:
@@ -147,7 +147,7 @@ class OpenNames(QObject):
         for file in data.files:
             if file.table:
                 stores[file.stem] = (*stores.get(file.stem, ()), file.table)
-                tables.append(_dotted(file))
+                tables.append(_dotted_name(file))
         tables += [f"{name}.{table}" for name, inner in stores.items() for table in inner]
         return Names({name: self._columns.get(name) for name in tables}, stores)
 
@@ -188,7 +188,7 @@ def _read(file: OpenFile) -> Dataset:
     return file.open(Job())
 
 
-def _dotted(file: OpenFile) -> str:
+def _dotted_name(file: OpenFile) -> str:
     """The table of a file as those of stores are called."""
     return f"{file.stem}.{file.table}"
 

@@ -48,7 +48,7 @@ class ParameterField(QWidget):
         super().__init__(parent)
         self.name = name
         self.kind, self.edit = QComboBox(), QLineEdit()
-        self._touched = False
+        self._is_touched = False
         self.kind.activated.connect(self._touch)
         self.kind.addItems(list(TYPES))
         self.kind.setAccessibleName(f"Type of parameter {name}")
@@ -94,11 +94,11 @@ class ParameterField(QWidget):
         """Whether there is no value, so that it is NULL. With the type text chosen, empty is an empty
         text."""
         kind = self.kind.currentText()
-        return not self.edit.text() and kind != NULL and not (self._touched and TYPES[kind] == pa.string())
+        return not self.edit.text() and kind != NULL and not (self._is_touched and TYPES[kind] == pa.string())
 
     def propose_type(self, word: str) -> None:
         """Set the type, unless the user has entered or chosen something."""
-        if not self._touched and not self.edit.text():
+        if not self._is_touched and not self.edit.text():
             self.kind.setCurrentText(word)
 
     def state(self) -> dict[str, str]:
@@ -106,13 +106,13 @@ class ParameterField(QWidget):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("type") in TYPES:
-            self._touched = True
+            self._is_touched = True
             self.kind.setCurrentText(state["type"])
         if isinstance(state.get("text"), str):
             self.edit.setText(state["text"])
 
     def _touch(self) -> None:
-        self._touched = True
+        self._is_touched = True
 
     def _follow_kind(self, kind: str) -> None:
         self.edit.setEnabled(kind != NULL)
@@ -131,7 +131,7 @@ class ParametersBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.fields: dict[str, ParameterField] = {}
-        self._saved: dict[str, Mapping[str, Any]] = {}
+        self._saved_values: dict[str, Mapping[str, Any]] = {}
         self._flow = FlowLayout(theme.M, self)
         self.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
         self.hide()
@@ -141,14 +141,14 @@ class ParametersBar(QWidget):
             return
         for name, field in list(self.fields.items()):
             if name not in names:
-                self._saved[name] = field.state()
+                self._saved_values[name] = field.state()
                 field.hide()
                 field.deleteLater()
                 del self.fields[name]
         for name in names:
             if name not in self.fields:
                 field = ParameterField(name, self)
-                field.restore(self._saved.get(name, {}))
+                field.restore(self._saved_values.get(name, {}))
                 field.changed.connect(self.changed)
                 field.run_requested.connect(partial(self._run, name))
                 self.fields[name] = field
@@ -171,6 +171,6 @@ class ParametersBar(QWidget):
     def restore(self, state: object) -> None:
         for name, field_state in (state if isinstance(state, Mapping) else {}).items():
             if isinstance(field_state, Mapping):
-                self._saved[name] = field_state
+                self._saved_values[name] = field_state
                 if name in self.fields:
                     self.fields[name].restore(field_state)

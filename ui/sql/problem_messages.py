@@ -115,7 +115,7 @@ class SyntaxCheck(QObject):
     def __init__(self, editor: SqlEditor, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
         self._editor, self._tasks = editor, tasks
-        self._marked: str | None = None
+        self._marked_text: str | None = None
         """The reason of the problem that it has underlined."""
         self._pause = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._pause.timeout.connect(self._begin)
@@ -138,12 +138,12 @@ class SyntaxCheck(QObject):
 
     def _show(self, problem: SyntaxProblem | None) -> None:
         editor, place = self._editor, self._editor.textCursor().position()
-        if editor.problem and editor.problem != self._marked:
+        if editor.problem and editor.problem != self._marked_text:
             return
         is_typed = problem is not None and problem.span[0] < place <= problem.span[1]
         if problem is None or is_typed:  # an unfinished word
             editor.clear_problem()
-            self._marked = None
+            self._marked_text = None
             return
         editor.show_problem(*problem.span, problem.text)
-        self._marked = problem.text
+        self._marked_text = problem.text

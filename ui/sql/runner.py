@@ -88,7 +88,7 @@ class Runner(QObject):
         self._store: Store | None = None
         self._handle: Handle | None = None
         self._run = 0
-        self._shown: SqlResult | None = None
+        self._shown_result: SqlResult | None = None
         self._first_rows.connect(self._answer)
 
     @property
@@ -116,7 +116,7 @@ class Runner(QObject):
 
     def cancel(self) -> None:
         """Cancel running and waiting statements, and discard the rows received so far."""
-        self._waiting, self._shown = [], None
+        self._waiting, self._shown_result = [], None
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -129,7 +129,7 @@ class Runner(QObject):
 
     def _begin(self, statement: Statement) -> None:
         self._run += 1
-        self._shown = None
+        self._shown_result = None
         run, sources, store = self._run, self._sources, self._store
         assert sources is not None
         started = time.perf_counter()
@@ -165,7 +165,7 @@ class Runner(QObject):
     def _take(self, run: int, statement: Statement, outcome: object, seconds: float) -> None:
         self._handle = None
         if isinstance(outcome, SqlResult):
-            if self._shown is not outcome:
+            if self._shown_result is not outcome:
                 self._answer(run, statement, outcome)
             self.completed.emit(statement, outcome, seconds)
             if outcome.is_cut:
@@ -185,7 +185,7 @@ class Runner(QObject):
 
     def _answer(self, run: int, statement: Statement, result: SqlResult) -> None:
         if run == self._run:
-            self._shown = result
+            self._shown_result = result
             self.answered.emit(statement, result)
         else:
             result.close()
@@ -215,10 +215,10 @@ def _run(
         raise BadSql("there is no store to change", fix="Open a store first")
     if store.read_only:
         raise BadSql(f"store {store.name} is open read-only", fix="Choose another store to change")
-    return _counted(statement, change, store, sources, job)
+    return _count_change(statement, change, store, sources, job)
 
 
-def _counted(
+def _count_change(
     statement: Statement, change: ChangeStatement, store: Store, sources: Sources, job: Job
 ) -> PendingChange:
     from lamella.core.store.sql_changes import effect_of_sql

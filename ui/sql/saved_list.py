@@ -67,7 +67,7 @@ def _begin(text: str) -> str:
 
 def _about(entry: Entry) -> str:
     words = {"failed": "failed", "stopped": "stopped", "draft": "never run"}
-    parts = [_when(entry.time)]
+    parts = [_time_text(entry.time)]
     if entry.outcome in words:
         parts.append(words[entry.outcome])
     else:
@@ -77,7 +77,7 @@ def _about(entry: Entry) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _when(time: str) -> str:
+def _time_text(time: str) -> str:
     try:
         moment = dt.datetime.fromisoformat(time)
     except (TypeError, ValueError):

@@ -58,12 +58,13 @@ class SavedStatements:
 
     def history(self) -> list[Entry]:
         """The statements, newest first."""
-        return [_entry(entry) for entry in self._all()[0]]
+        return [_entry(entry) for entry in self._read_file()[0]]
 
     def snippets(self) -> list[Snippet]:
         """The snippets, ordered by name."""
         return sorted(
-            (Snippet(*entry) for entry in self._all()[1].items()), key=lambda entry: entry.name.casefold()
+            (Snippet(*entry) for entry in self._read_file()[1].items()),
+            key=lambda entry: entry.name.casefold(),
         )
 
     def remember(self, entries: Sequence[Entry]) -> None:
@@ -71,8 +72,8 @@ class SavedStatements:
         oldest are dropped."""
         if not entries:
             return
-        with self._locked():
-            history, snippets = self._all()
+        with self._lock():
+            history, snippets = self._read_file()
             new = [
                 replace(entry, text=_cut(entry.text.strip()))
                 for entry in reversed(entries)
@@ -83,16 +84,16 @@ class SavedStatements:
             self._write([asdict(entry) for entry in [*new, *older][:MOST_ENTRIES]], snippets)
 
     def clear_history(self) -> None:
-        with self._locked():
-            self._write([], self._all()[1])
+        with self._lock():
+            self._write([], self._read_file()[1])
 
     def save(self, name: str, text: str, replace: bool = False) -> None:
         """Save a snippet. Raises `BadData` if the name exists, unless `replace` is set."""
         name = name.strip()
         if not name or not text.strip():
             raise BadData("A snippet needs a name and a text")
-        with self._locked():
-            history, snippets = self._all()
+        with self._lock():
+            history, snippets = self._read_file()
             if name in snippets and not replace:
                 raise BadData(f"There is already a snippet '{name}'", fix="Choose another name")
             if len(snippets) >= MOST_SNIPPETS and name not in snippets:
@@ -102,8 +103,8 @@ class SavedStatements:
     def rename(self, name: str, new: str) -> None:
         """Rename a snippet. Raises `BadData` if the new name is empty or taken."""
         new = new.strip()
-        with self._locked():
-            history, snippets = self._all()
+        with self._lock():
+            history, snippets = self._read_file()
             if name not in snippets:
                 raise UnknownSnippet(name, "the list", sorted(snippets))
             if not new:
@@ -113,8 +114,8 @@ class SavedStatements:
             self._write(history, {new if one == name else one: text for one, text in snippets.items()})
 
     def delete(self, name: str) -> None:
-        with self._locked():
-            history, snippets = self._all()
+        with self._lock():
+            history, snippets = self._read_file()
             if name not in snippets:
                 raise UnknownSnippet(name, "the list", sorted(snippets))
             self._write(
@@ -123,7 +124,7 @@ class SavedStatements:
             )
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         """Lock the file against other programs that write at the same time."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ class SavedStatements:
         finally:
             lock.release()
 
-    def _all(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    def _read_file(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         try:
             saved = json.loads(self._path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):

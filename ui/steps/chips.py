@@ -92,7 +92,7 @@ class StepChip(QAbstractButton):
     def __init__(self, state: ChipState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = state
-        self._pressed: QPoint | None = None
+        self._press_place: QPoint | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -182,15 +182,15 @@ class StepChip(QAbstractButton):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
-            self._pressed = event.position().toPoint()
+            self._press_place = event.position().toPoint()
         super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        started = self._pressed
+        started = self._press_place
         if started is not None and event.buttons() & Qt.MouseButton.LeftButton:
             moved = (event.position().toPoint() - started).manhattanLength()
             if moved >= QApplication.startDragDistance():
-                self._pressed = None
+                self._press_place = None
                 self.setDown(False)
                 self._drag(started)
                 return

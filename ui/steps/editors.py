@@ -456,7 +456,7 @@ class SqlEditor(StepEditor):
     def __init__(self, context: StepContext, step: Sql | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self._rows = step.rows if step else context.source.name
-        self._others, self._opened = dict[str, Source](), dict[str, Source]()
+        self._other_sources, self._opened_sources = dict[str, Source](), dict[str, Source]()
         self._opening: Handle | None = None
         self.text = QPlainTextEdit(step.text if step else f'SELECT *\nFROM "{self._rows}"')
         self.text.setAccessibleName("SELECT")
@@ -474,7 +474,7 @@ class SqlEditor(StepEditor):
         pending: dict[str, OtherSource] = {}
 
         def find(name: str) -> Source | None:
-            known, other = self.context.sources.get(name) or self._opened.get(name), others.get(name)
+            known, other = self.context.sources.get(name) or self._opened_sources.get(name), others.get(name)
             if known is not None or other is None:
                 return known
             if other.is_pending:
@@ -491,7 +491,7 @@ class SqlEditor(StepEditor):
         if pending:
             self._open(pending)
             return None
-        self._others = sources
+        self._other_sources = sources
         self.say("")
         return step
 
@@ -499,7 +499,7 @@ class SqlEditor(StepEditor):
         """Open the files of pending tabs that the statement names; then it makes a step."""
 
         def work(job: Job) -> None:
-            self._opened.update({name: other.open(job) for name, other in pending.items()})
+            self._opened_sources.update({name: other.open(job) for name, other in pending.items()})
 
         if self._opening is not None:
             self._opening.cancel()
@@ -509,7 +509,7 @@ class SqlEditor(StepEditor):
         )  # fmt: skip
 
     def sources(self) -> Mapping[str, Source]:
-        return self._others
+        return self._other_sources
 
     def focus_first(self) -> None:
         self.text.setFocus()

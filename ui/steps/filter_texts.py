@@ -121,7 +121,7 @@ class WrittenFilter(QWidget):
         self._showing = False
         self._mark(None)
 
-    def _edited(self) -> None:
+    def _take_text(self) -> None:
         if not self._showing:
             self._stop()
             self._wait.start()
@@ -183,7 +183,7 @@ class WrittenFilter(QWidget):
         self.edit.setTabChangesFocus(True)
         self.edit.setFont(theme.current().mono_font())
         self.edit.setFixedHeight((LINES + 1) * theme.current().line_height())
-        self.edit.textChanged.connect(self._edited)
+        self.edit.textChanged.connect(self._take_text)
         self.reason.setWordWrap(True)
         self.reason.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.reason.hide()

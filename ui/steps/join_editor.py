@@ -72,7 +72,7 @@ class JoinEditor(StepEditor):
     def __init__(self, context: StepContext, step: Join | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self._step = step
-        self._other: Source | None = None
+        self._other_source: Source | None = None
         self._openers = dict(context.others())
         self._other_names = QStringListModel(self)
         self.other = QComboBox(accessibleName="Join with")
@@ -112,18 +112,18 @@ class JoinEditor(StepEditor):
         self.other.activated.connect(self._choose)
         self.how.activated.connect(self.tell)
         self.suffix.textEdited.connect(self.tell)
-        self._offer_related()
+        self._offer_relations()
 
-    def _offer_related(self) -> None:
+    def _offer_relations(self) -> None:
         """Show a button for each relation of the table."""
         source = self.context.source
         if isinstance(source, StoreTable):
             self.context.tasks.read(
-                lambda job: source.store.relations.links(source.name), self._show_related,
+                lambda job: source.store.relations.links(source.name), self._show_links,
                 lambda error: None, owner=self, quiet=True,
             )  # fmt: skip
 
-    def _show_related(self, links: Sequence[Link]) -> None:
+    def _show_links(self, links: Sequence[Link]) -> None:
         usable = [link for link in links if not link.relation.problem]
         usable = [link for link in usable if all(name in self.types for name in link.columns)]
         for link in usable[:MOST_RELATED]:
@@ -132,11 +132,11 @@ class JoinEditor(StepEditor):
             button = QToolButton(text=visible(f"{link.other} by {whose}{', '.join(columns)}"))
             button.setToolTip(visible(str(link.relation)))
             theme.variant(button, "chip")
-            button.clicked.connect(partial(self._take_related, link))
+            button.clicked.connect(partial(self._take_link, link))
             self._related_line.addWidget(button)
         self.related.setVisible(bool(usable))
 
-    def _take_related(self, link: Link) -> None:
+    def _take_link(self, link: Link) -> None:
         """Join with the other table of a relation, by its keys."""
         source = self.context.source
         assert isinstance(source, StoreTable)
@@ -148,22 +148,22 @@ class JoinEditor(StepEditor):
                 place = self.other.count() - 1
                 self._openers[dataset.name] = OtherSource(lambda job: dataset)
             self.other.setCurrentIndex(place)
-            self._take_other(dataset)
+            self._take_source(dataset)
             self.pairs.clear()
             for left, right in zip(link.columns, link.other_columns, strict=True):
                 self._add(left, right)
             self.tell()
 
         self.context.tasks.read(
-            lambda job: _opened(source.store[link.other], job), opened,
+            lambda job: _load_columns(source.store[link.other], job), opened,
             lambda error: self.say(str(error)), owner=self, quiet=True,
         )  # fmt: skip
 
     def step(self) -> Join | None:
-        if self._other is None:
+        if self._other_source is None:
             return None
         pairs = [row.texts for row in self.pairs.rows if any(row.texts)]
-        theirs = set(self._other.schema.names)
+        theirs = set(self._other_source.schema.names)
         unknown = [a for a, _ in pairs if a not in self.types] + [b for _, b in pairs if b not in theirs]
         if unknown:
             self.say(f"There is no column '{visible(unknown[0])}'." if unknown[0] else "")
@@ -172,7 +172,7 @@ class JoinEditor(StepEditor):
         if not pairs:
             return None
         left, right = zip(*pairs, strict=True)
-        suffix = self.suffix.text().strip() or self._usual_suffix(self._other)
+        suffix = self.suffix.text().strip() or self._usual_suffix(self._other_source)
         return Join(
             Pipeline(self._name, self._columns(right)),
             tuple(left),
@@ -190,14 +190,14 @@ class JoinEditor(StepEditor):
 
     def _columns(self, keys: Sequence[str]) -> tuple[Select, ...]:
         """The columns to take: all of a store's table but its ids, unless these are the key."""
-        assert self._other is not None
-        names = self._other.schema.names
+        assert self._other_source is not None
+        names = self._other_source.schema.names
         if ID not in names or ID in keys:
             return ()
         return (Select(tuple(name for name in names if name != ID)),)
 
     def sources(self) -> Mapping[str, Source]:
-        return {} if self._other is None else {self._name: self._other}
+        return {} if self._other_source is None else {self._name: self._other_source}
 
     def focus_first(self) -> None:
         self.other.setFocus()
@@ -205,9 +205,13 @@ class JoinEditor(StepEditor):
     @property
     def _name(self) -> str:
         """The name of the other dataset in the step, which must differ from this one's."""
-        assert self._other is not None
+        assert self._other_source is not None
         own = self.context.source
-        return self._other.name if self._other is own or self._other.name != own.name else f"{own.name}#2"
+        return (
+            self._other_source.name
+            if self._other_source is own or self._other_source.name != own.name
+            else f"{own.name}#2"
+        )
 
     def _begin_with(self, step: Join) -> None:
         source = self.context.sources.get(step.other.source)
@@ -222,7 +226,7 @@ class JoinEditor(StepEditor):
             place = self.other.count() - 1
             self._openers[source.name] = OtherSource(lambda job: source)
         self.other.setCurrentIndex(place)
-        self._take_other(source)
+        self._take_source(source)
         for left, right in zip(step.left_on, step.right_on, strict=True):
             self._add(left, right)
 
@@ -232,22 +236,22 @@ class JoinEditor(StepEditor):
         def opened(source: Source) -> None:
             if place != self.other.currentIndex():
                 return  # another dataset was chosen meanwhile
-            self._take_other(source)
+            self._take_source(source)
             self.pairs.clear()
             for left, right in self._keys(source) or [("", "")]:
                 self._add(left, right)
             self.tell()
 
         self.context.tasks.read(
-            lambda job: _opened(other.open(job), job),
+            lambda job: _load_columns(other.open(job), job),
             opened,
             lambda error: self.say(str(error)),
             owner=self,
             quiet=True,
         )
 
-    def _take_other(self, source: Source) -> None:
-        self._other = source
+    def _take_source(self, source: Source) -> None:
+        self._other_source = source
         self._keys_form.show()
         self.suffix.setPlaceholderText(visible(self._usual_suffix(source)))
         self._other_names.setStringList([name for name in source.schema.names if name != ID])
@@ -265,7 +269,7 @@ class JoinEditor(StepEditor):
         self.pairs.append(PairRow(self.names, self._other_names, left, right))
 
 
-def _opened(source: Source, job: Job) -> Source:
+def _load_columns(source: Source, job: Job) -> Source:
     """The source, with its columns loaded."""
     assert source.schema is not None
     job.check()

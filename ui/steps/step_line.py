@@ -46,7 +46,7 @@ class StepLine(QWidget):
         self.others: Sources = dict
         self.bar, self.editor = StepsBar(name, icon), None
         self.place: int | None = None
-        self._unfinished: int | None = None
+        self._unfinished_place: int | None = None
         self._tasks, self._session = tasks, 0
         self._wait = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._wait.timeout.connect(self._take)
@@ -57,11 +57,11 @@ class StepLine(QWidget):
     def show_line(self, line: Line, checked: RunnableLine | None = None) -> None:
         """Show a line; `checked` has the results of checking it. The editor stays open if the line still has
         the step that it made, or, if it has made none yet, the same other steps."""
-        before, new = self.line, self._unfinished
+        before, new = self.line, self._unfinished_place
         if new is not None and before.remove(new) == line:
             line = line.insert(new, before.steps[new].kind, None, before.steps[new].draft)
         else:
-            self._unfinished = None
+            self._unfinished_place = None
         self.line = line
         if checked is not None:
             self.checked = checked
@@ -80,7 +80,7 @@ class StepLine(QWidget):
         self.bar.show_steps([self._state(place) for place in range(len(self.line.steps))])
 
     def _state(self, place: int) -> ChipState:
-        step, new = self.line.steps[place], self._unfinished
+        step, new = self.line.steps[place], self._unfinished_place
         known = place - (new is not None and new < place)
         words = step_words(step.kind, step.step, self._schema(known))
         problem = self.checked.problems.get(known, "") if step.is_active else ""
@@ -100,7 +100,7 @@ class StepLine(QWidget):
             place -= 1
         self.line = self.line.insert(place, kind, None)
         self._open(place)
-        self._unfinished = place
+        self._unfinished_place = place
         self._show_chips()
 
     def edit(self, place: int) -> None:
@@ -160,7 +160,7 @@ class StepLine(QWidget):
         place = self.place
         if place is None:
             return None
-        is_new, step = self._unfinished == place, self.line.steps[place]
+        is_new, step = self._unfinished_place == place, self.line.steps[place]
         self._drop_editor()
         is_gone = step.step is None and step.draft is None
         self._show(self.line.remove(place) if is_gone else self.line)
@@ -191,7 +191,7 @@ class StepLine(QWidget):
             self._scroll.takeWidget()
             self.editor.setParent(self)  # without a parent, Python owns it and may collect it on any thread
             self.editor.deleteLater()
-        self.editor, self.place, self._unfinished = None, None, None
+        self.editor, self.place, self._unfinished_place = None, None, None
         self._panel.hide()
         self.editing.emit(None)
 
@@ -203,7 +203,7 @@ class StepLine(QWidget):
         if step is None and not isinstance(editor, WhereEditor):
             return  # the last complete step stays
         line = self.line.edit(place, step, draft).with_sources(editor.sources())
-        self._unfinished = self._unfinished if step is None else None
+        self._unfinished_place = self._unfinished_place if step is None else None
         changed = (now.step, repr(now.step)) != (step, repr(step))  # 1, 1.0 and True are equal in Python
         self.line = line
         self._show_chips()

@@ -92,7 +92,7 @@ class CompactDialog(StoreDialog):
 
     def outcome_of(self, result: Upkeep) -> str:
         lines = [f"• {compaction}" for compaction in result.compactions]
-        return "\n".join(lines + ([_freed(result.vacuum)] if result.vacuum is not None else []))
+        return "\n".join(lines + ([_freed_text(result.vacuum)] if result.vacuum is not None else []))
 
 
 class VacuumDialog(StoreDialog):
@@ -130,10 +130,10 @@ class VacuumDialog(StoreDialog):
 
     def outcome_of(self, result: Upkeep) -> str:
         assert result.vacuum is not None
-        return _freed(result.vacuum)
+        return _freed_text(result.vacuum)
 
 
-def _freed(report: VacuumReport) -> str:
+def _freed_text(report: VacuumReport) -> str:
     size = size_text(report.bytes + report.catalog_bytes)
     waiting = sum(file.bytes for file in report.waiting)
     later = f" {size_text(waiting)} could not be removed, because they are being read." if waiting else ""
@@ -149,7 +149,7 @@ class ExpireDialog(StoreDialog):
         super().__init__(f"Expire versions of {table}", "Expire", tasks, parent)
         self._store, self._table = store, table
         self._handle: Handle | None = None
-        self._planned = 0
+        self._planned_versions = 0
         """The number for which the plan is shown or computed: Enter in the field repeats its signal."""
         self.keep = NumberBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
         self.keep.setAccessibleName("Versions that stay")
@@ -163,9 +163,9 @@ class ExpireDialog(StoreDialog):
 
     def _plan(self) -> None:
         keep, store, table = self.keep.value(), self._store, self._table
-        if keep == self._planned:
+        if keep == self._planned_versions:
             return
-        self._planned = keep
+        self._planned_versions = keep
         if self._handle is not None:
             self._handle.cancel()
         self.accept_button.setEnabled(False)
@@ -206,7 +206,7 @@ class ExpireDialog(StoreDialog):
     def outcome_of(self, result: Upkeep) -> str:
         assert result.expiry is not None
         text = f"Expired versions: {len(result.expiry.expired):,}."
-        return f"{text} {_freed(result.vacuum)}" if result.vacuum is not None else text
+        return f"{text} {_freed_text(result.vacuum)}" if result.vacuum is not None else text
 
 
 class VerifyDialog(StoreDialog):

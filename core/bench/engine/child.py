@@ -53,12 +53,12 @@ class Child:
         self.spec, self.listener, self.job = spec, listener, job
         self._limits, self._pause = limits, pause or Pause()
         self._last = Doing(spec.system, spec.rows, spec.repeats[0], spec.steps[0])
-        self._failed = False
+        self._has_failed = False
 
     def run(self) -> None:
         """Run the process and block until it has ended. Raises Cancelled if the job was cancelled."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-            with _start(self.spec, errors) as process, _ended_with(process):
+            with _start(self.spec, errors) as process, _ending(process):
                 kill = partial(_kill, process)
                 watch = Watch(process.pid, self._limits, kill)
                 with self.job.interrupted_by(kill), watch:
@@ -67,7 +67,7 @@ class Child:
             self.job.check()
             if watch.passed:
                 self._pass_on(self._failure(f"Ended: {watch.passed}", "", LIMIT))
-            elif status != 0 and not self._failed:
+            elif status != 0 and not self._has_failed:
                 self._pass_on(self._crash(status, errors))
 
     def _talk(self, process: subprocess.Popen[str], watch: Watch) -> None:
@@ -94,7 +94,7 @@ class Child:
     def _pass_on(self, message: Message) -> None:
         if isinstance(message, Doing):
             self._last = message
-        self._failed = self._failed or isinstance(message, Failure)
+        self._has_failed = self._has_failed or isinstance(message, Failure)
         self.listener(message)
 
     def _crash(self, status: int, errors: IO[str]) -> Failure:
@@ -150,7 +150,7 @@ def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def _ended_with(process: subprocess.Popen[str]) -> Iterator[None]:
+def _ending(process: subprocess.Popen[str]) -> Iterator[None]:
     """End the process and its children after the block, whatever happens in it."""
     try:
         yield

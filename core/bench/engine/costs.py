@@ -184,7 +184,7 @@ def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
         trial for trial in planned_trials(choice) if entry_named(trial.system).takes(trial.workload.family)
     ]
     problems = {trial_key(trial): problem(trial, choice.folder, known_costs) for trial in trials}
-    titles = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
+    titles = [(_title_of(trial), problems[trial_key(trial)]) for trial in trials]
     missing_rows = {rows for (_, _, rows), reasons in problems.items() if reasons}
     return Estimate(
         seconds=sum(known_costs.seconds(trial) for trial in trials),
@@ -262,7 +262,7 @@ def _lack(what: str, trial: Trial, size: int, free: int, where: str) -> str:
     return f"Not enough {what}: {rows} need about {shown_bytes(size)} and {shown_bytes(free)} {where}"
 
 
-def _titled(trial: Trial) -> str:
+def _title_of(trial: Trial) -> str:
     return f"{trial.workload.title}, {entry_named(trial.system).title}"
 
 
@@ -272,12 +272,12 @@ class Clock:
     def __init__(self, job: Job, trials: Sequence[Trial], seconds: Sequence[float]) -> None:
         self._job, self._seconds = job, list(zip(trials, seconds, strict=True))
         self._whole = sum(seconds)
-        self._before = self._of_this = 0.0
+        self._before = self._time_of_step = 0.0
         self._trial: Trial | None = None
 
     def begin(self, trial: Trial) -> None:
-        self._before += self._of_this
-        planned, self._of_this = self._seconds.pop(0)
+        self._before += self._time_of_step
+        planned, self._time_of_step = self._seconds.pop(0)
         assert planned is trial
         self._trial = trial
         self._tell(self._before)
@@ -286,7 +286,7 @@ class Clock:
         assert self._trial is not None
         steps, repeats = self._trial.steps, self._trial.repeats
         steps_before = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)
-        self._tell(self._before + self._of_this * steps_before / (len(steps) * len(repeats)))
+        self._tell(self._before + self._time_of_step * steps_before / (len(steps) * len(repeats)))
 
     def end(self) -> None:
         self._tell(self._whole)

@@ -93,13 +93,13 @@ class Interpreter:
     @property
     def name(self) -> str:
         """Its name and version, such as "PyPy 7.3.11"."""
-        return f"{self.implementation} {_dotted(self.own_version)}"
+        return f"{self.implementation} {_version_text(self.own_version)}"
 
     @property
     def sentence(self) -> str:
         """Its name, with the version of the language if that differs."""
         same = self.own_version == self.language
-        return self.name if same else f"{self.name} (Python {_dotted(self.language)})"
+        return self.name if same else f"{self.name} (Python {_version_text(self.language)})"
 
 
 def examine(name: str | None) -> Interpreter | None:
@@ -117,7 +117,7 @@ def examine(name: str | None) -> Interpreter | None:
     if tuple(interpreter.language) < OLDEST:
         raise BadInterpreter(
             f"{path} is {interpreter.name}, which is too old",
-            fix=f"Choose one from Python {_dotted(OLDEST)} on",
+            fix=f"Choose one from Python {_version_text(OLDEST)} on",
         )
     return interpreter
 
@@ -180,7 +180,7 @@ def _no_python(path: Path, why: str) -> BadInterpreter:
     return BadInterpreter(f"{path} does not work as a Python", why, "Choose another interpreter")
 
 
-def _dotted(numbers: Sequence[int]) -> str:
+def _version_text(numbers: Sequence[int]) -> str:
     return ".".join(map(str, numbers))
 
 

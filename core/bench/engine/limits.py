@@ -51,7 +51,7 @@ class Watch:
     def __init__(self, pid: int, limits: Limits, end: Callable[[], None]) -> None:
         self.passed = ""
         self._pid, self._limits, self._end = pid, limits, end
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._deadline: float | None = None
         self._seconds = 0.0
         self._looking = self._over = False
@@ -65,31 +65,31 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._condition:
             self._over = True
-            self._changed.notify()
+            self._condition.notify()
         if self._thread.is_alive():
             self._thread.join()
 
     def begin(self, at_least: float = 0.0) -> None:
         """Start watching: a step begins now."""
-        with self._changed:
+        with self._condition:
             seconds = self._limits.seconds
             self._seconds = 0.0 if seconds is None else max(seconds, at_least)
             self._deadline = None if seconds is None else monotonic() + self._seconds
             self._looking = True
-            self._changed.notify()
+            self._condition.notify()
 
     def rest(self) -> None:
-        with self._changed:
+        with self._condition:
             self._looking = False
 
     def _watch(self) -> None:
-        with self._changed:
+        with self._condition:
             while not self._over and not self.passed:
                 self.passed = self._look() if self._looking else ""
                 if not self.passed:
-                    self._changed.wait(self._pause())
+                    self._condition.wait(self._pause())
         if self.passed:
             self._end()
 

@@ -231,7 +231,7 @@ class WorkloadRun:
         if out or trial.steps[-1] == self.workload.steps[-1]:
             place.remove_folder(home)  # data left by a failed system must not fill the disk
         if not failures:
-            self._receive(_ended(trial, monotonic() - began, self._of_child))
+            self._receive(_end_message(trial, monotonic() - began, self._of_child))
 
     def _run_with_retry(self, trial: Trial, home: Path) -> int:
         """Run a trial. If a step fails that the others do not need, they continue in another child.
@@ -249,10 +249,10 @@ class WorkloadRun:
             ).run()
             for failure in self._failures[:1]:
                 failures += 1
-                pending = [*self._rest(next_trial, failure), *pending]
+                pending = [*self._trials_left(next_trial, failure), *pending]
         return failures
 
-    def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
+    def _trials_left(self, trial: Trial, failure: Failure) -> list[Trial]:
         """The trials that are left for a system that failed at a step."""
         step, steps = failure.operation, trial.steps
         if not self.workload.asks_only or step not in self.workload.steps[1:]:
@@ -290,7 +290,7 @@ class WorkloadRun:
         )
 
     def _receive(self, message: Message) -> None:
-        message = self._signed(message)
+        message = self._with_variant(message)
         match message:
             case Expected():
                 self._judge.learn(message)
@@ -298,7 +298,7 @@ class WorkloadRun:
             case Failure():
                 self._failures.append(message)
             case Measured():
-                message = self._judged(message)
+                message = self._judge_record(message)
                 if isinstance(message, Measured) and not self._judge.is_trusted(message.record):
                     return
             case Doing():
@@ -313,7 +313,7 @@ class WorkloadRun:
                 pass
         self.under.listener(message)
 
-    def _signed(self, message: Message) -> Message:
+    def _with_variant(self, message: Message) -> Message:
         """The message with the name of the variant that really ran the system."""
         if isinstance(message, (Unsupported, Expected, Ended)):  # estimates use the plain names
             return message
@@ -328,7 +328,7 @@ class WorkloadRun:
         variant = interpreter.variant if interpreter else ""
         return variant_name(system, variant or self._variants.get(system, ""))
 
-    def _judged(self, message: Measured) -> Measured | Failure:
+    def _judge_record(self, message: Measured) -> Measured | Failure:
         self._of_child.append(message.record)
         objection = self._judge.objection(message.record)
         if objection is None:
@@ -347,7 +347,7 @@ class WorkloadRun:
         )
 
 
-def _ended(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
+def _end_message(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
     return Ended(
         workload=trial.workload.id,
         system=trial.system,

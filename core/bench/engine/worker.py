@@ -62,8 +62,8 @@ class Worker:
     tell: Callable[[Message], None]
     wait: Callable[[], None]
     """Blocks until the next step may begin."""
-    _begun: tuple[int, str] = (0, "")
-    _done_before: set[str] = field(default_factory=set)
+    _current_step: tuple[int, str] = (0, "")
+    _past_steps: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Do all repeats; stop at the first failure of the system, and report it."""
@@ -115,7 +115,7 @@ class Worker:
             if step in cannot:
                 self.tell(Unsupported(self.spec.workload, self.spec.system, step, cannot[step]))
                 continue
-            self._begun = (repeat, step)
+            self._current_step = (repeat, step)
             self.tell(Doing(self.spec.system, self.spec.rows, repeat, step))
             _tidy_heap()
             self.wait()
@@ -123,8 +123,8 @@ class Worker:
         yield from cycle.settle()
 
     def _record(self, sample: Sample, repeat: int, columns: int) -> Record:
-        warm = sample.again or (not sample.first and sample.operation in self._done_before)
-        self._done_before.add(sample.operation)
+        warm = sample.again or (not sample.first and sample.operation in self._past_steps)
+        self._past_steps.add(sample.operation)
         return Record(
             workload=self.spec.workload,
             system=self.spec.system,
@@ -142,7 +142,7 @@ class Worker:
         )
 
     def _failure(self, error: Exception) -> Failure:
-        repeat, step = self._begun
+        repeat, step = self._current_step
         message = f"{type(error).__name__}: {error}"
         return Failure(
             workload=self.spec.workload,

@@ -33,14 +33,14 @@ def checksum(rows: Iterable[Sequence[float]]) -> str:
     count, total = 0, 0
     for row in rows:
         count += 1
-        total += _mixed(_sum_of_row(row))
+        total += _mix(_sum_of_row(row))
     return "%d:%016x" % (count, total & WORD)
 
 
 def _sum_of_row(row: Sequence[float]) -> int:
     total = 0
     for place, bits in enumerate(_bits(row), start=1):
-        total += _mixed((bits + place * STEP) & WORD)
+        total += _mix((bits + place * STEP) & WORD)
     return total & WORD
 
 
@@ -50,7 +50,7 @@ def _bits(row: Sequence[float]) -> array[int]:
     return array("Q", floats.tobytes())
 
 
-def _mixed(value: int) -> int:
+def _mix(value: int) -> int:
     value = ((value ^ (value >> 30)) * FIRST) & WORD
     value = ((value ^ (value >> 27)) * SECOND) & WORD
     return value ^ (value >> 31)

@@ -47,8 +47,8 @@ class Worker:
     def __init__(self, spec: Dict[str, Any], tell: Tell, wait: Callable[[], None]) -> None:
         self.spec, self.tell, self.wait = spec, tell, wait
         self.columns: List[str] = spec["options"]["columns"]
-        self._begun: Tuple[int, str] = (0, "")
-        self._done_before: List[str] = []
+        self._current_step: Tuple[int, str] = (0, "")
+        self._past_steps: List[str] = []
         self._unchecked: List[Tuple[str, Cost, int]] = []
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class Worker:
             for repeat in self.spec["repeats"]:
                 self._repeat(system, repeat)
         except Exception as error:  # noqa: BLE001 -- a system may fail in any way; it is reported
-            repeat, step = self._begun
+            repeat, step = self._current_step
             said = {"message": "%s: %s" % (type(error).__name__, error), "details": traceback.format_exc()}
             self.tell("failure", self._at(repeat, operation=step, **said))
 
@@ -68,7 +68,7 @@ class Worker:
         os.makedirs(folder, exist_ok=True)
         system = system_class(folder, self.columns)
         for step in self.spec["steps"]:
-            self._begun = (repeat, step)
+            self._current_step = (repeat, step)
             doing = {name: self.spec[name] for name in ("system", "rows")}
             self.tell("doing", dict(doing, repeat=repeat, step=step))
             self.wait()
@@ -123,8 +123,8 @@ class Worker:
         digest: str,
         again: bool = False,
     ) -> None:
-        warm = again or operation in self._done_before
-        self._done_before.append(operation)
+        warm = again or operation in self._past_steps
+        self._past_steps.append(operation)
         sample = self._at(
             repeat,
             operation=operation,

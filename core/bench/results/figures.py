@@ -118,12 +118,12 @@ class ReportTable:
     def as_text(self) -> str:
         lines = [tuple(map(_plain_text, line)) for line in (self.header, *self.lines)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join([self.title, *(self._aligned(line, widths) for line in lines)])
+        return "\n".join([self.title, *(self._align(line, widths) for line in lines)])
 
     def as_markdown(self) -> str:
         ruler = "|".join("---:" if right else ":---" for right in self._figures)
         return "\n".join(
-            [f"**{self.title}**", "", _piped(self.header), f"|{ruler}|", *map(_piped, self.lines)]
+            [f"**{self.title}**", "", _table_line(self.header), f"|{ruler}|", *map(_table_line, self.lines)]
         )
 
     @property
@@ -132,7 +132,7 @@ class ReportTable:
         columns = list(zip(*self.lines, strict=True)) or [()] * len(self.header)
         return [False, *(all(map(_FIGURE.match, column)) for column in columns[1:])]
 
-    def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> str:
+    def _align(self, line: Sequence[str], widths: Sequence[int]) -> str:
         cells = zip(line, widths, self._figures, strict=True)
         padded_cells = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
         return f"  {'   '.join(padded_cells)}".rstrip()
@@ -147,5 +147,5 @@ def _plain_text(cell: str) -> str:
     return cell.replace(_BOLD, "").replace(NO_BREAK, " ")
 
 
-def _piped(line: Sequence[str]) -> str:
+def _table_line(line: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"

@@ -138,14 +138,14 @@ def _groups(run: SavedRun) -> dict[str, list[Sample]]:
 def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:
     all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
     missing = [loss for loss in all_lost if loss.workload == name]
-    return [_heading(name), *_measured(records), *not_measured_lines(missing)]
+    return [_heading(name), *_sample_tables(records), *not_measured_lines(missing)]
 
 
 def _heading(name: str) -> str:
     return f"## {workload_title(name)}\n\n{workload_about(name)}"
 
 
-def _measured(records: Sequence[Sample]) -> list[str]:
+def _sample_tables(records: Sequence[Sample]) -> list[str]:
     return [table.as_markdown() for table in report_tables(records)]
 
 

@@ -149,7 +149,7 @@ class Matrix:
             head = f"{self.title} is faster than {rival} in {ahead} of {len(timed)} {operations} {at}"
         else:
             head = f"{self.title} is fastest in {ahead} of {len(timed)} {operations} {at}"
-        return "; ".join([head, *self._rest(nearest)]) + "."
+        return "; ".join([head, *self._remaining_lines(nearest)]) + "."
 
     def short_title(self, system: str) -> str:
         """The title without its configuration, unless two systems would have the same one."""
@@ -160,7 +160,7 @@ class Matrix:
         names = (self.subject, *self.rivals)
         return dict(zip(names, short_titles([entry_named(name).title for name in names]), strict=True))
 
-    def _rest(self, nearest: list[Cell]) -> list[str]:
+    def _remaining_lines(self, nearest: list[Cell]) -> list[str]:
         level = sum(cell.outcome in (LEVEL, UNSURE) for cell in nearest if cell.column.field != DISK)
         behind = sorted((c for c in nearest if c.outcome == BEHIND and c.column.field != DISK), key=_factor)
         parts = [f"level in {level}"] if level else []

@@ -305,7 +305,7 @@ class Summary:
 
     @cached_property
     def deviation(self) -> float:
-        return math.sqrt(np.mean((self._ordered - self.mean) ** 2))
+        return math.sqrt(np.mean((self._sorted_samples - self.mean) ** 2))
 
     @property
     def median(self) -> float:
@@ -313,11 +313,11 @@ class Summary:
 
     @property
     def lowest(self) -> float:
-        return float(self._ordered[0])
+        return float(self._sorted_samples[0])
 
     def percentile(self, percent: float) -> float:
         """A percentile, interpolated linearly between the two nearest samples."""
-        ordered = self._ordered
+        ordered = self._sorted_samples
         place = (len(ordered) - 1) * percent / 100
         low = math.floor(place)
         high = min(low + 1, len(ordered) - 1)
@@ -328,7 +328,7 @@ class Summary:
         return self.percentile(25), self.percentile(75)
 
     @cached_property
-    def _ordered(self) -> npt.NDArray[np.float64]:
+    def _sorted_samples(self) -> npt.NDArray[np.float64]:
         return np.sort(np.array(self.samples))
 
 

@@ -56,7 +56,7 @@ def write_results_file(run: SavedRun, path: Path) -> None:
 def read_results_file(path: Path) -> SavedRun:
     """The run in a results file, or all runs of a file of saved runs combined. Raises FileProblem."""
     try:
-        with closing(_unpacked(path)) as connection:
+        with closing(_unpack(path)) as connection:
             _refuse_what_acts(connection, path)
             if not has_tables(connection, path):
                 raise FileProblem(path, NO_RESULTS, "It is empty", WRITE_RESULTS)
@@ -82,7 +82,7 @@ def _for_this_computer(choice: Choice | None) -> Choice | None:
     return None if user_files else replace(choice, folder=None, interpreter=None)
 
 
-def _unpacked(path: Path) -> sqlite3.Connection:
+def _unpack(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         connection.setlimit(

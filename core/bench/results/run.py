@@ -124,7 +124,7 @@ class Recording:
     unsupported: list[Unsupported] = field(default_factory=list)
     surroundings: list[Surroundings] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
-    _begun: float = field(default_factory=monotonic)
+    _start_time: float = field(default_factory=monotonic)
 
     def receive(self, message: Message) -> None:
         match message:
@@ -145,7 +145,7 @@ class Recording:
             started=self.started,
             title=self.choice.title,
             command="\n".join(self.choice.commands),
-            seconds=monotonic() - self._begun,
+            seconds=monotonic() - self._start_time,
             choice=self.choice,
             records=tuple(trusted(self.records, self.failures)),
             failures=tuple(self.failures),

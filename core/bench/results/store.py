@@ -133,7 +133,7 @@ class SavedRuns:
             if not self.path.exists():
                 yield None
                 return
-            with closing(self._connected("ro")) as connection:
+            with closing(self._connect("ro")) as connection:
                 connection.execute("BEGIN")
                 yield connection if has_tables(connection, self.path) else None
 
@@ -142,14 +142,14 @@ class SavedRuns:
         """A write transaction, on a file that has its tables."""
         with self._problems_named():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(self._connected("rwc")) as connection:
+            with closing(self._connect("rwc")) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 if not has_tables(connection, self.path, writing=True):
                     create_tables(connection)
                 yield connection
                 connection.execute("COMMIT")
 
-    def _connected(self, mode: str) -> sqlite3.Connection:
+    def _connect(self, mode: str) -> sqlite3.Connection:
         place = f"{self.path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
         connection.row_factory = sqlite3.Row

@@ -86,7 +86,7 @@ class DuckDB(DuckDBFile, ArrowTable):
 
         self._names = names_of(workload)
         self._key = workload.key or ROW_ID
-        self._all = "*" if workload.key else f"* EXCLUDE ({ROW_ID})"
+        self._all_columns = "*" if workload.key else f"* EXCLUDE ({ROW_ID})"
 
     @property
     def columns(self) -> int:
@@ -99,10 +99,10 @@ class DuckDB(DuckDBFile, ArrowTable):
         self._create(to_batches(blocks))
 
     def read(self) -> pa.Table:
-        return self._answer(f"SELECT {self._all} FROM benchmark")
+        return self._answer(f"SELECT {self._all_columns} FROM benchmark")
 
     def query(self) -> pa.Table:
-        return self._answer(f"SELECT {self._all} FROM benchmark WHERE col1 > 100 AND col97 < 1000")
+        return self._answer(f"SELECT {self._all_columns} FROM benchmark WHERE col1 > 100 AND col97 < 1000")
 
     def find(self) -> pa.Table:
         return self._answer("SELECT col0 FROM benchmark WHERE col0 = -1")
@@ -113,7 +113,7 @@ class DuckDB(DuckDBFile, ArrowTable):
         return ids
 
     def get(self, row_id: int) -> tuple[Any, ...]:
-        sql = f"SELECT {self._all} FROM benchmark WHERE {self._key} = ?"
+        sql = f"SELECT {self._all_columns} FROM benchmark WHERE {self._key} = ?"
         row = self._connection.execute(sql, [row_id]).fetchone()
         assert row is not None
         return row
@@ -414,9 +414,9 @@ class DuckDBTrips(DuckDBFile, TaxiSystem):
 
     def _csv_source(self, rows: int) -> str:
         """Return the FROM source that reads the CSV files."""
-        files = ", ".join(map(_quoted, map(str, self.files(rows))))
+        files = ", ".join(map(_quote, map(str, self.files(rows))))
         columns = ", ".join(
-            f"{_quoted(field.name)}: {_quoted(_TRIP_SQL_TYPES[field.type])}" for field in TRIP_SCHEMA
+            f"{_quote(field.name)}: {_quote(_TRIP_SQL_TYPES[field.type])}" for field in TRIP_SCHEMA
         )
         return f"read_csv([{files}], header = true, columns = {{{columns}}})"
 
@@ -440,7 +440,7 @@ class DuckDBParquetTaxi(DuckDBTrips):
 
     @property
     def _parquet(self) -> str:
-        return _quoted(str(self.folder / "trips.parquet"))
+        return _quote(str(self.folder / "trips.parquet"))
 
     def fill(self, rows: int) -> None:
         with duckdb.connect() as connection:
@@ -451,7 +451,7 @@ class DuckDBParquetTaxi(DuckDBTrips):
         self._connection.execute(f"CREATE VIEW trips AS FROM read_parquet({self._parquet})")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -464,7 +464,7 @@ class DuckDBTransfer(DuckDBFile, TransferSystem):
     }
 
     def import_csv(self, source: Path) -> None:
-        self._connection.execute(f"CREATE TABLE {NAME} AS FROM read_csv({_quoted(str(source))})")
+        self._connection.execute(f"CREATE TABLE {NAME} AS FROM read_csv({_quote(str(source))})")
 
     def import_sqlite(self, source: Path) -> None:
         raise NotImplementedError
@@ -479,7 +479,7 @@ class DuckDBTransfer(DuckDBFile, TransferSystem):
         self._copy(target, "(HEADER)")
 
     def _copy(self, target: Path, how: str) -> None:
-        self._connection.execute(f"COPY {NAME} TO {_quoted(str(target))} {how}")
+        self._connection.execute(f"COPY {NAME} TO {_quote(str(target))} {how}")
 
 
 class DuckDBUserTable(DuckDBFile, UserTableSystem):

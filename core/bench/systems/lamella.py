@@ -293,10 +293,10 @@ class LamellaTaxi(LamellaStore, TaxiSystem):
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
         trips = self._store[TRIPS].read(TRIP_SCHEMA.names, where=col("trip_id").is_in(list(ids)))
-        return pa.table([_as_written(trips[field.name], field.type) for field in TRIP_SCHEMA], TRIP_SCHEMA)
+        return pa.table([_restore_texts(trips[field.name], field.type) for field in TRIP_SCHEMA], TRIP_SCHEMA)
 
 
-def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+def _restore_texts(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
     """Convert the labels of tracts back to text with two decimals: they look like numbers, so they were
     imported as numbers."""
     if pa.types.is_string(kind) and pa.types.is_floating(column.type):

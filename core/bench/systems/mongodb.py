@@ -66,7 +66,7 @@ def connect() -> Client:
 def server() -> str:
     """Return the version of the server that answers, or that can be started, such as "MongoDB 8.0.4 with
     pymongo 4.20.0". Raises `NoServer` within seconds."""
-    with _connected() as client:
+    with _connection() as client:
         try:
             info = client.admin.command("buildInfo")
         except ConnectionFailure as error:
@@ -180,7 +180,7 @@ def drop(name: str) -> None:
     if not _OURS.fullmatch(name):
         return
     try:
-        with _connected() as client:
+        with _connection() as client:
             client.drop_database(name)
     except (PyMongoError, NoServer) as error:
         log.warning("The database %s at %s could not be dropped: %s", name, _places(), error)
@@ -188,7 +188,7 @@ def drop(name: str) -> None:
 
 def stored_bytes(name: str) -> int:
     """Return the bytes of documents and indexes in the server's files, after having it write them."""
-    with _connected() as client:
+    with _connection() as client:
         try:
             client.admin.command("fsync")
         except OperationFailure as error:
@@ -228,7 +228,7 @@ def _places() -> str:
 
 
 @contextmanager
-def _connected() -> Iterator[Client]:
+def _connection() -> Iterator[Client]:
     client = connect()
     try:
         yield client
@@ -254,7 +254,7 @@ _STAND_INS = {"java": "mongo-java-server"}
 def stand_in() -> str:
     """Return the name of the server that stands in for MongoDB's own; empty for MongoDB's own. Raises
     `PyMongoError`."""
-    with _connected() as client:
+    with _connection() as client:
         return _stand_in(client, client.admin.command("buildInfo"))
 
 

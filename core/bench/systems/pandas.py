@@ -314,7 +314,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
         from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
 
         empty = self.copied.schema.empty_table().to_pandas(types_mapper=pd.ArrowDtype)
-        self._met(empty)
+        self._row_choice(empty)
         return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
     def filter(self) -> pd.DataFrame:
@@ -323,7 +323,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
     def update(self) -> None:
         change, frame = self.copied.change, self.read()
         assert change is not None
-        mask = self._met(frame)
+        mask = self._row_choice(frame)
         if change.add:
             frame.loc[mask, change.column] += change.add
         else:
@@ -333,7 +333,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
     def as_table(self, answer: pd.DataFrame) -> pa.Table:
         return pa.Table.from_pandas(answer, preserve_index=False)
 
-    def _met(self, frame: pd.DataFrame) -> Any:
+    def _row_choice(self, frame: pd.DataFrame) -> Any:
         if self.copied.where is None:
             return slice(None)
 

@@ -62,17 +62,17 @@ class PolarsEntityQueries(PolarsSystem, EntityQueries):
         return self._rows.filter(pl.col("name") == name).collect()
 
     def page(self, keys: Sequence[str], start: int = 0) -> pl.DataFrame:
-        return _ordered(self._rows, keys).slice(start, PAGE).collect()
+        return _sort(self._rows, keys).slice(start, PAGE).collect()
 
     def place_before(self, start: int) -> tuple[Any, ...]:
-        return _ordered(self._rows, PAGE_ORDER).slice(start - 1, 1).select("rating", ID).collect().row(0)
+        return _sort(self._rows, PAGE_ORDER).slice(start - 1, 1).select("rating", ID).collect().row(0)
 
     def page_after(self, place: tuple[Any, ...] | None) -> pl.DataFrame:
         if place is None:
             return self.page(PAGE_ORDER)
         rating, row_id = place
         behind = (pl.col("rating") < rating) | ((pl.col("rating") == rating) & (pl.col(ID) > row_id))
-        return _ordered(self._rows.filter(behind), PAGE_ORDER).head(PAGE).collect()
+        return _sort(self._rows.filter(behind), PAGE_ORDER).head(PAGE).collect()
 
     def groups(self) -> pl.DataFrame:
         return self._rows.group_by("status").agg(pl.len(), pl.col("views").mean()).collect()
@@ -94,7 +94,7 @@ class PolarsEntityQueries(PolarsSystem, EntityQueries):
         return self.folder / "entities.parquet"
 
 
-def _ordered(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+def _sort(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     names = [key.removeprefix("-") for key in keys]
     return rows.sort([*names, ID], descending=[*(key.startswith("-") for key in keys), False])
 

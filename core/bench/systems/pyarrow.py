@@ -131,7 +131,7 @@ class PyArrowTuned(ParquetFile):
             return pc.and_(pc.greater(table["col1"], 100), pc.less(table["col97"], 1000))
 
         with self._file() as file:
-            return pa.concat_tables([_filtered(file, n, hits) for n in range(file.num_row_groups)])
+            return pa.concat_tables([_filter(file, n, hits) for n in range(file.num_row_groups)])
 
     def find(self) -> pa.Table:
         with self._file() as file:
@@ -168,7 +168,7 @@ def with_ids(table: pa.Table) -> pa.Table:
     return table if "id" in table.column_names else table.add_column(0, "id", [range(len(table))])
 
 
-def _filtered(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
+def _filter(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
     """Filter a row group; the other columns are only decoded if a row matches."""
     mask = hits(file.read_row_group(group, columns=["col1", "col97"]))
     if not pc.any(mask).as_py():
@@ -283,7 +283,7 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         change, table = self.copied.change, pq.read_table(self.path)
         assert change is not None
         place, column = table.schema.get_field_index(change.column), table[change.column]
-        values = pc.if_else(self._met(table), _new(column, change), column)
+        values = pc.if_else(self._mask(table), _new(column, change), column)
         table = table.set_column(place, table.schema.field(place), values)
         self.rewrite(lambda path: pq.write_table(table, path, write_statistics=self.statistics))
 
@@ -297,7 +297,7 @@ class PyArrowUserTable(PyArrow, UserTableFile):
 
         return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
-    def _met(self, table: pa.Table) -> pa.ChunkedArray:
+    def _mask(self, table: pa.Table) -> pa.ChunkedArray:
         """Return a mask by the same expression; null counts as False."""
         from pyarrow import dataset
 

@@ -131,7 +131,7 @@ class PyTables(TableSystem):
             (row_id,) = row_ids
             self._table.remove_row(row_id - bisect_left(self._removed, row_id))
         else:
-            self._keep_others(np.array(row_ids))
+            self._keep_other_rows(np.array(row_ids))
         for row_id in row_ids:
             insort(self._removed, row_id)
         self._file.flush()
@@ -171,7 +171,7 @@ class PyTables(TableSystem):
             table.modify_coordinates(numbers, values)
         self._file.flush()
 
-    def _keep_others(self, row_ids: Numbers) -> None:
+    def _keep_other_rows(self, row_ids: Numbers) -> None:
         old, places = self._table, row_ids - np.searchsorted(self._removed, row_ids)
         new = self._new("kept", len(old) - len(places))
         for start in range(0, len(old), BLOCK_ROWS):

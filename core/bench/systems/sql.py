@@ -230,7 +230,7 @@ class Related:
             ),
             "counts": self._page_of(COUNTS, entity_relations.people_count(titles)),
             entity_relations.COUNTS_OF_ALL: Question(partial(self.ask, COUNTS)),
-            entity_relations.INDEX: self._built(people[0]),
+            entity_relations.INDEX: self._entries_question(people[0]),
         }
 
     def _next_page(self, people: list[int]) -> Question:
@@ -270,7 +270,7 @@ class Related:
             entity_relations.some_pages(most),
         )
 
-    def _built(self, person: int) -> Question:
+    def _entries_question(self, person: int) -> Question:
         question = partial(self.ask, f"{ENTRIES} {IN_ORDER}", person)
         return Question(self._index, before=self._drop, comparable=lambda _: question())
 

@@ -321,13 +321,13 @@ class TaxiOnDask(TaxiSystem):
         files = self.files(rows)
         count = min(len(self._workers), len(files))
         shares = [list(files[at::count]) for at in range(count)]
-        self._on_each(_convert_all, zip(self._parts(count), shares, strict=True))
+        self._call_on_each(_convert_files, zip(self._parts(count), shares, strict=True))
 
     def open(self, writing: bool) -> None:
-        self._on_each(_open, [(part,) for part in self._made])
+        self._call_on_each(_open, [(part,) for part in self._worker_folders])
 
     def close(self) -> None:
-        self._on_each(_close, [(part,) for part in self._made])
+        self._call_on_each(_close, [(part,) for part in self._worker_folders])
 
     def ask(self, query: str) -> Tuples:
         return merged(query, self._execute(PARTIAL[query]))
@@ -340,7 +340,7 @@ class TaxiOnDask(TaxiSystem):
         return trips_of([row for answer in self._execute(statement, list(ids)) for row in answer])
 
     @property
-    def _made(self) -> Sequence[Path]:
+    def _worker_folders(self) -> Sequence[Path]:
         """The folder of each worker that has files."""
         return self._parts(sum(1 for _ in self.folder.glob("worker-*")))
 
@@ -349,9 +349,9 @@ class TaxiOnDask(TaxiSystem):
         return [self.folder / f"worker-{at:03}" / "trips" for at in range(count)]
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[Tuples]:
-        return self._on_each(_execute, [(part, statement, values) for part in self._made])
+        return self._call_on_each(_execute, [(part, statement, values) for part in self._worker_folders])
 
-    def _on_each(self, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def _call_on_each(self, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Make a call on each worker, which has the files for it, and return the results. Equal calls are
         repeated, not cached. Raises what one of them raised."""
         sent = [
@@ -391,7 +391,7 @@ def _import_readers() -> None:
     trip_options()
 
 
-def _convert_all(target: Path, files: Sequence[Path]) -> None:
+def _convert_files(target: Path, files: Sequence[Path]) -> None:
     target.mkdir(parents=True)
     for file in files:
         convert(file, target / file.name.replace(".csv.gz", ".parquet"))

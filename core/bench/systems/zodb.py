@@ -79,7 +79,7 @@ class ZODBTree(TableSystem):
             self._commit()
 
     def read(self) -> list[Record]:
-        return [record for record in self._rows.values() if _loaded(record)]
+        return [record for record in self._rows.values() if _load(record)]
 
     def query(self) -> list[Any]:
         return [row for row in self._rows.values() if row.col1 > 100 and row.col97 < 1000]
@@ -151,7 +151,7 @@ class ZODBTree(TableSystem):
         return [(number, Record(row)) for number, row in enumerate(rows, start)]
 
 
-def _loaded(record: Any) -> bool:
+def _load(record: Any) -> bool:
     """Load the values of an object; until then, it is empty."""
     record._p_activate()
     return True

@@ -211,7 +211,7 @@ def of_fields(names: Iterable[str]) -> str:
     return digest([[name] for name in names])
 
 
-def _rated(rows: int) -> str:
+def _names_by_rating(rows: int) -> str:
     data = entities(0, rows)
     names = {rating: [entity["name"] for entity in data if entity["rating"] == rating] for rating in RATINGS}
     return of_names((rating, rated[:LIMIT]) for rating, rated in names.items())
@@ -227,7 +227,7 @@ def _of_prefix(prefix: str) -> Callable[[int], str]:
 
 _BY_STEP: dict[str, Callable[[int], str]] = {
     "open_cold": lambda rows: of_fields(entities(0, 1)[0]),
-    "catalog_query": _rated,
+    "catalog_query": _names_by_rating,
     "warm_create": lambda rows: of_entities(new_entities("warm_create", rows)),
     "crud_cycle": lambda rows: of_entities(new_entities("crud_cycle", rows)),
     **{f"{verb}_{prefix}": _of_prefix(prefix) for verb in ("put", "get") for prefix in SIZES},

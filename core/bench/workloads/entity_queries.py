@@ -161,7 +161,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
     if name == "count":
         return digest(rows)
     if name == "group_by":
-        return digest(_grouped(data))
+        return digest(_group(data))
     if name == "point":
         digests = [
             digest(_rows_fingerprint([entity for entity in data if entity["name"] == sought_name]))
@@ -197,7 +197,7 @@ def ordered(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
     return rows
 
 
-def _grouped(data: Sequence[Entity]) -> list[list[Any]]:
+def _group(data: Sequence[Entity]) -> list[list[Any]]:
     views = {
         status: [entity["views"] for entity in data if entity["status"] == status] for status in STATUSES
     }
@@ -289,26 +289,26 @@ class EntityQueries(QuestionSystem):
             "find_all": self._question(self.find_all),
             **{name: self._question(partial(self.matching, name)) for name in FILTERS},
             "point": Question(self.named, names(self.count()), comparable=self._comparable),
-            **{name: self._ordered(partial(self.page, keys)) for name, keys in SORTS.items()},
+            **{name: self._ordered_question(partial(self.page, keys)) for name, keys in SORTS.items()},
             **{by_offset(depth): self._by_offset(depth) for depth in DEPTHS},
             **{by_cursor(depth): self._by_cursor(depth) for depth in DEPTHS},
             "count": Question(self.count),
             "group_by": Question(self.groups, comparable=self.as_groups),
             "project_all": self._projection(COLUMNS),
             **{name: self._projection(columns) for name, columns in PROJECTIONS.items()},
-            "sort_indexed": self._ordered(partial(self.page, INDEXED_ORDER), self.index_views),
+            "sort_indexed": self._ordered_question(partial(self.page, INDEXED_ORDER), self.index_views),
         }
         return {name: question for name, question in by_name.items() if name not in self.cannot}
 
     def _question(self, ask: Any) -> Question:
         return Question(ask, comparable=self._comparable)
 
-    def _ordered(self, ask: Any, before: Any = None) -> Question:
+    def _ordered_question(self, ask: Any, before: Any = None) -> Question:
         return Question(ask, before=before, comparable=partial(self._comparable, in_order=True))
 
     def _by_offset(self, depth: int) -> Question:
         start = cache(lambda: page_start(depth, self.count()))
-        return self._ordered(lambda: self.page(PAGE_ORDER, start()), before=start)
+        return self._ordered_question(lambda: self.page(PAGE_ORDER, start()), before=start)
 
     def _by_cursor(self, depth: int) -> Question:
         @cache
@@ -316,7 +316,7 @@ class EntityQueries(QuestionSystem):
             start = page_start(depth, self.count())
             return self.place_before(start) if start else None
 
-        return self._ordered(lambda: self.page_after(place()), before=place)
+        return self._ordered_question(lambda: self.page_after(place()), before=place)
 
     def _projection(self, columns: Sequence[str]) -> Question:
         fingerprint = partial(self._comparable, columns=columns)

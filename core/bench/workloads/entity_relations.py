@@ -135,37 +135,37 @@ def tables(titles: int) -> dict[str, Columns]:
 
 def some_people(titles: int) -> list[int]:
     """Return people with about 60 cast entries."""
-    return _some(_busy(titles))
+    return _sample_numbers(_busy(titles))
 
 
 def some_titles(titles: int) -> list[int]:
-    return _some(titles)
+    return _sample_numbers(titles)
 
 
 def some_entries(titles: int) -> list[int]:
-    return _some(2 * titles)
+    return _sample_numbers(2 * titles)
 
 
 def some_occupations(titles: int) -> list[int]:
-    return _some(occupation_count(titles))
+    return _sample_numbers(occupation_count(titles))
 
 
 def some_skills() -> list[int]:
-    return _some(SKILLS)
+    return _sample_numbers(SKILLS)
 
 
 def some_families(titles: int) -> list[int]:
     """Return families, which consist of classes of products."""
-    return [_levels(titles)[0] + number for number in _some(_levels(titles)[1])]
+    return [_levels(titles)[0] + number for number in _sample_numbers(_levels(titles)[1])]
 
 
 def some_classes(titles: int) -> list[int]:
     """Return classes, which consist of products."""
-    return [sum(_levels(titles)[:2]) + number for number in _some(_levels(titles)[2])]
+    return [sum(_levels(titles)[:2]) + number for number in _sample_numbers(_levels(titles)[2])]
 
 
 def some_products(titles: int) -> list[int]:
-    return [sum(_levels(titles)[:3]) + number for number in _some(_levels(titles)[3])]
+    return [sum(_levels(titles)[:3]) + number for number in _sample_numbers(_levels(titles)[3])]
 
 
 def people_count(titles: int) -> int:
@@ -183,7 +183,7 @@ def page_from(number: int) -> range:
 
 def some_pages(most: int) -> list[int]:
     """Return the first ids of some pages, among `most` ids."""
-    return _some(max(1, most - RELATED_PAGE + 1))
+    return _sample_numbers(max(1, most - RELATED_PAGE + 1))
 
 
 def _films(random: Generator, titles: int) -> dict[str, Columns]:
@@ -254,7 +254,7 @@ def _busy(titles: int) -> int:
     return max(1, titles // 150)
 
 
-def _some(most: int) -> list[int]:
+def _sample_numbers(most: int) -> list[int]:
     """Draw some of `most` numbers, the same for every system."""
     drawn: list[int] = np.random.default_rng(2).integers(0, most, LOOKED_UP).tolist()
     return drawn

@@ -185,7 +185,9 @@ class TextSystem(QuestionSystem):
 
     def _search(self, asks: str, words: Words) -> Question:
         return Question(
-            partial(self._best, asks, words), words.turns(), comparable=partial(self._compared, asks, words)
+            partial(self._best, asks, words),
+            words.turns(),
+            comparable=partial(self._compare_ids, asks, words),
         )
 
     def _after_commit(self, words: Words) -> Question:
@@ -195,21 +197,21 @@ class TextSystem(QuestionSystem):
             lambda _: self._best(AFTER_COMMIT, words, words.first),
             numbers,
             before=lambda: self.change(next(waiting)),
-            comparable=lambda answer, _: self._compared(AFTER_COMMIT, words, answer, words.first),
+            comparable=lambda answer, _: self._compare_ids(AFTER_COMMIT, words, answer, words.first),
         )
 
     def _build(self, tokenizer: Any) -> Question:
         words = SEARCHES[COMMON]
 
         def comparable(_: Any) -> Any:
-            return self._compared(COMMON, words, self._best(COMMON, words, words.first), words.first)
+            return self._compare_ids(COMMON, words, self._best(COMMON, words, words.first), words.first)
 
         return Question(partial(self.build, tokenizer), before=self.drop, comparable=comparable)
 
     def _best(self, asks: str, words: Words, number: int) -> Any:
         return self.best(asks, self._text(words, number))
 
-    def _compared(self, asks: str, words: Words, answer: Any, number: int) -> list[tuple[int, ...]]:
+    def _compare_ids(self, asks: str, words: Words, answer: Any, number: int) -> list[tuple[int, ...]]:
         return compare_ids(self.ids(answer), self.matching(asks, self._text(words, number)))
 
     def _text(self, words: Words, number: int) -> str:

@@ -109,7 +109,7 @@ def _ask_each(question: Question) -> _Calls:
     first, cost = measure_each(works[:1], ENOUGH_SECONDS, question.before)
     again, cost_again = measure_each(works[1:], ENOUGH_SECONDS, question.before)
     answers = [*first, *again]
-    answers += _untimed(works[len(answers) :], question)
+    answers += _answer_untimed(works[len(answers) :], question)
     digests = [
         _comparable_digest(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)
     ]
@@ -136,7 +136,7 @@ def _mean(costs: Sequence[Cost]) -> Cost:
     return Cost(fmean(seconds), fmean(cost.cpu_seconds for cost in costs), peak, seconds)
 
 
-def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator[Any]:
+def _answer_untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator[Any]:
     """Yield the answers for which there was no time left, so that all systems are compared by the same
     ones."""
     for work in works:

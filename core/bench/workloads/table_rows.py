@@ -94,7 +94,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the checksum of an operation's right answer."""
     answer = operation.answer
     names = answer.columns or workload.checked_columns
-    return checksum(_checked(block, names) for block in _right(workload, answer, rows))
+    return checksum(_checked_columns(block, names) for block in _right(workload, answer, rows))
 
 
 def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
@@ -132,7 +132,7 @@ def _matching(
     return {name: values[keep] for name, values in block.items()}
 
 
-def _checked(block: Columns, names: tuple[str, ...]) -> list[Values]:
+def _checked_columns(block: Columns, names: tuple[str, ...]) -> list[Values]:
     return [block[name] for name in names]
 
 
@@ -157,8 +157,8 @@ def _row_digests(columns: Sequence[Values]) -> npt.NDArray[np.uint64]:
     for number, values in enumerate(columns, start=1):
         with np.errstate(over="ignore"):
             place = np.uint64(number) * _STEP
-            digests += _mixed(_bits(values) + place)
-    return _mixed(digests)
+            digests += _mix(_bits(values) + place)
+    return _mix(digests)
 
 
 def _bits(values: Values) -> npt.NDArray[np.uint64]:
@@ -169,7 +169,7 @@ def _bits(values: Values) -> npt.NDArray[np.uint64]:
     return floats.view(np.uint64)
 
 
-def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The finalizer of SplitMix64 (Steele, Lea and Flood 2014), wrapping at 64 bits."""
     values = (values ^ (values >> np.uint64(30))) * _FIRST
     values = (values ^ (values >> np.uint64(27))) * _SECOND

@@ -39,7 +39,7 @@ class Outline:
 
 def outline(module: ast.Module) -> Outline:
     """Read the contents of a benchmark's file. Raises `NotABenchmark`."""
-    assignments = _assigned(module)
+    assignments = _assignments(module)
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     if not any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in module.body):
         raise NotABenchmark(
@@ -60,7 +60,7 @@ def outline(module: ast.Module) -> Outline:
     )
 
 
-def _assigned(module: ast.Module) -> dict[str, ast.expr]:
+def _assignments(module: ast.Module) -> dict[str, ast.expr]:
     """Return the last value assigned to each name at the top level of the file."""
     assignments: dict[str, ast.expr] = {}
     for node in module.body:
@@ -177,7 +177,7 @@ def load_file(path: str | Path) -> Workload:
     except OSError as error:
         why = error.strerror or str(error)
         raise OwnFileProblem(place, "this benchmark file cannot be read", why, "Check its name") from error
-    return _loaded(place, stamp)
+    return _load(place, stamp)
 
 
 def system_names(workload: Workload) -> list[str]:
@@ -186,8 +186,8 @@ def system_names(workload: Workload) -> list[str]:
 
 
 @lru_cache(32)
-def _loaded(place: Path, _stamp: int) -> Workload:
-    script = _outlined(place)
+def _load(place: Path, _stamp: int) -> Workload:
+    script = _outline_of(place)
     return Workload(
         id=str(place),
         title=script.title or place.stem,
@@ -203,7 +203,7 @@ def _loaded(place: Path, _stamp: int) -> Workload:
     )
 
 
-def _outlined(place: Path) -> Outline:
+def _outline_of(place: Path) -> Outline:
     try:
         return outline(ast.parse(place.read_bytes(), place.name))
     except SyntaxError as error:
@@ -219,14 +219,14 @@ def _operations_of(script: Outline) -> Sequence[Operation]:
     load = Operation(LOAD, "Load", "loads {rows}", "The time of `load` for the rows of `data`.", resizes=True)
     operations = [
         Operation(
-            name, title, f"does '{_escaped(title)}' of {{rows}}", f"`{name}`, called several times in a row."
+            name, title, f"does '{_escape(title)}' of {{rows}}", f"`{name}`, called several times in a row."
         )
         for name, title in script.operations.items()
     ]
     return [load, *operations]
 
 
-def _escaped(title: str) -> str:
+def _escape(title: str) -> str:
     return title.replace("{", "{{").replace("}", "}}")
 
 

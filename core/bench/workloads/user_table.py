@@ -124,7 +124,7 @@ def compared_type(kind: pa.DataType) -> pa.DataType | None:
         return pa.binary()
     if is_.is_fixed_size_binary(kind):
         return pa.binary()
-    return _compared_time(kind) if is_.is_temporal(kind) else _compared_other(kind)
+    return _compared_time(kind) if is_.is_temporal(kind) else _comparison_type(kind)
 
 
 def _compared_time(kind: pa.DataType) -> pa.DataType | None:
@@ -137,7 +137,7 @@ def _compared_time(kind: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _compared_other(kind: pa.DataType) -> pa.DataType | None:
+def _comparison_type(kind: pa.DataType) -> pa.DataType | None:
     if is_.is_decimal(kind):
         fits = kind.precision <= LONGEST_DECIMAL and 0 <= kind.scale <= kind.precision
         return pa.decimal128(kind.precision, kind.scale) if fits else None

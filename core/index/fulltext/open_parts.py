@@ -111,7 +111,7 @@ class Pending:
             rows = np.flatnonzero(among(layer.positions, positions))
             places = np.searchsorted(positions, layer.positions[rows])
             rows, places = rows[missing[places]], places[missing[places]]
-            same = _same(take(layer.cells, rows), take(cells, places))
+            same = _are_same(take(layer.cells, rows), take(cells, places))
             valid = np.full(layer.part.rows, -1, np.int64)
             valid[rows[same]] = layer.positions[rows[same]]
             missing[places[same]] = False
@@ -144,7 +144,7 @@ def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarr
     return union(EMPTY, *(cell[0] for cell in cells if cell is not None))
 
 
-def _same(cells: pa.Table, earlier: pa.Table) -> np.ndarray:
+def _are_same(cells: pa.Table, earlier: pa.Table) -> np.ndarray:
     """Whether rows are equal in all columns."""
     same = np.ones(len(cells), np.bool_)
     for column, earlier_column in zip(cells.columns, earlier.columns, strict=True):
@@ -188,7 +188,7 @@ class OpenFulltext:
         self._place = place
         self._open: OrderedDict[Path, FileParts] = OrderedDict()
         self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
-        self._placed: OrderedDict[tuple[object, ...], list[PlacedPart]] = OrderedDict()
+        self._placed_parts: OrderedDict[tuple[object, ...], list[PlacedPart]] = OrderedDict()
         self.reset_after_fork()
         call_after_fork(self)
 
@@ -217,21 +217,21 @@ class OpenFulltext:
     ) -> tuple[list[PlacedPart] | None, threading.RLock]:
         """The cached parts, and the lock for building them."""
         with self._one_at_a_time:
-            if at in self._placed:
-                self._placed.move_to_end(at)
-            return self._placed.get(at), self._making.setdefault(index, threading.RLock())
+            if at in self._placed_parts:
+                self._placed_parts.move_to_end(at)
+            return self._placed_parts.get(at), self._making.setdefault(index, threading.RLock())
 
     def let_go(self) -> None:
         """Close everything; what is in use is opened again."""
         with self._one_at_a_time:
             self._open.clear()
-            self._placed.clear()
+            self._placed_parts.clear()
             self._pending.clear()
 
     def forget(self, index: Index) -> None:
         """Close a dropped index."""
         with self._one_at_a_time:
-            self._placed.clear()
+            self._placed_parts.clear()
             self._making.pop(index, None)
             for key in [key for key in self._pending if key[0] == index]:
                 del self._pending[key]
@@ -255,9 +255,9 @@ class OpenFulltext:
             pending = self._pending.setdefault(having, Pending(language_of(index)))
         placed += pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
         with self._one_at_a_time:
-            self._placed[at] = placed
-            if len(self._placed) > KEPT_PLACED:
-                self._placed.popitem(last=False)
+            self._placed_parts[at] = placed
+            if len(self._placed_parts) > KEPT_PLACED:
+                self._placed_parts.popitem(last=False)
         return placed
 
     def _covering(self, index: Index, segment: FileSegment, snapshot: Snapshot, job: Job) -> FileParts:
@@ -266,14 +266,14 @@ class OpenFulltext:
             covering = self._open.get(path)
         if covering is not None:
             return covering
-        covering = self._read_or_made(path, source_of(self._place, index, segment, snapshot), job)
+        covering = self._read_or_make(path, source_of(self._place, index, segment, snapshot), job)
         with self._one_at_a_time:
             self._open[path] = covering
             if len(self._open) > KEPT_OPEN:
                 self._open.popitem(last=False)
         return covering
 
-    def _read_or_made(self, path: Path, source: Source, job: Job) -> FileParts:
+    def _read_or_make(self, path: Path, source: Source, job: Job) -> FileParts:
         try:
             if path.exists():
                 return files.read(path, source.segment, source.keys, self._place.writable)

@@ -89,16 +89,16 @@ def tokens(text: str) -> list[WordToken]:
 
 def without_accents(words: Sequence[str]) -> list[str]:
     """Each word without its accents."""
-    return _each(words, None)
+    return _stem_words(words, None)
 
 
 def meanings(words: Sequence[str], language: str | None) -> list[str]:
     """For each word, a key that is equal for words that a search does not distinguish: the stem, without
     accents."""
-    return _each(words, language)
+    return _stem_words(words, language)
 
 
-def _each(words: Sequence[str], language: str | None) -> list[str]:
+def _stem_words(words: Sequence[str], language: str | None) -> list[str]:
     """One result for each word. Words contain no white space, so they are analysed as one text."""
     stems = list(_mapping(language).analyze(" ".join(words)))
     if len(stems) == len(words):
@@ -158,7 +158,7 @@ class Vocabulary:
 
     def beginnings(self, beginning: str) -> list[str]:
         """The accented forms of a prefix that occur in words, and the prefix itself."""
-        plain, (without, accented) = without_accents([beginning])[0], self._accented
+        plain, (without, accented) = without_accents([beginning])[0], self._accented_words
         words = {beginning, plain}
         for place in range(bisect_left(without, plain), len(without)):
             if not without[place].startswith(plain):
@@ -172,7 +172,7 @@ class Vocabulary:
         return list(take(self._meanings, np.arange(0, len(self._meanings), BLOCK)).to_pylist())
 
     @cached_property
-    def _accented(self) -> tuple[list[str], list[str]]:
+    def _accented_words(self) -> tuple[list[str], list[str]]:
         """The words with accents: sorted without their accents, and as they are."""
         words = self._words.filter(pc.invert(pc.string_is_ascii(self._words))).to_pylist()
         pairs = sorted(pair for pair in zip(without_accents(words), words, strict=True) if pair[0] != pair[1])

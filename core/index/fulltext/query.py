@@ -130,7 +130,7 @@ class _Reader:
                 required += self._factor(column)
                 continue
             for node in self._either(column):
-                negated = _negated(node)
+                negated = _negated_node(node)
                 (optional if negated is None else excluded).append(node if negated is None else negated)
         if len(optional) == 1 and not required and not excluded:
             return optional[0]
@@ -138,18 +138,18 @@ class _Reader:
 
     def _either(self, column: str | None) -> list[Node]:
         """No node or one, like the following methods: punctuation alone matches nothing."""
-        node = self._joined("or", self._both, column)
+        node = self._read_operands("or", self._read_conjunction, column)
         return node if len(node) < 2 else [Clauses(wanted=tuple(node))]
 
-    def _both(self, column: str | None) -> list[Node]:
-        operands = self._joined("and", self._factor, column)
+    def _read_conjunction(self, column: str | None) -> list[Node]:
+        operands = self._read_operands("and", self._factor, column)
         if len(operands) < 2:
             return operands
-        negated = [_negated(node) for node in operands]
+        negated = [_negated_node(node) for node in operands]
         required = (node for node, negation in zip(operands, negated, strict=True) if negation is None)
         return [Clauses(required=tuple(required), excluded=tuple(n for n in negated if n is not None))]
 
-    def _joined(
+    def _read_operands(
         self, operator: str, part: Callable[[str | None], list[Node]], column: str | None
     ) -> list[Node]:
         node = part(column)
@@ -282,7 +282,7 @@ def _column_name(before: _Token) -> str:
     return before.text if before.kind == "column" else ""
 
 
-def _negated(node: Node) -> Node | None:
+def _negated_node(node: Node) -> Node | None:
     """The node that a node excludes, if it does nothing else."""
     alone = isinstance(node, Clauses) and not node.required and not node.wanted
     return node.excluded[0] if alone and len(node.excluded) == 1 else None  # type: ignore[union-attr]
@@ -306,7 +306,7 @@ class Search:
     weights: Mapping[int, float]
     keys: Mapping[str, int]
     _rarities: dict[tuple[int, str], float] = field(default_factory=dict)
-    _known: dict[tuple[Part, int, str], list[str]] = field(default_factory=dict)
+    _expansions: dict[tuple[Part, int, str], list[str]] = field(default_factory=dict)
 
     def query(self, node: Node, part: Part) -> Query:
         if isinstance(node, (Words, Beginning, Near)):
@@ -335,7 +335,7 @@ class Search:
             alike = [Query.regex_query(part.schema, name, pattern) for pattern in patterns]
         else:
             alike = [Query.fuzzy_term_query(part.schema, name, leaf.word, leaf.edits)]
-        clauses = [(Occur.Must, Query.const_score_query(_any(alike), 1.0))]
+        clauses = [(Occur.Must, Query.const_score_query(_any_query(alike), 1.0))]
         itself = self._words((leaf.word,), part, key)
         return Query.boolean_query(clauses if itself is None else [*clauses, (Occur.Should, itself)])
 
@@ -350,9 +350,9 @@ class Search:
             patterns = ["|".join(words) for words in forms]
             phrase = Query.regex_phrase_query(part.schema, field_of(key), list(patterns))
             return Query.const_score_query(phrase, rare)
-        return _any([self._scored(phrase, part, key, rare) for phrase in product(*forms)])
+        return _any_query([self._score_query(phrase, part, key, rare) for phrase in product(*forms)])
 
-    def _scored(self, words: Sequence[str], part: Part, key: int, rare: float) -> Query:
+    def _score_query(self, words: Sequence[str], part: Part, key: int, rare: float) -> Query:
         """Score words. tantivy's own rarity covers only the part, so it is corrected for the whole table."""
         if len(words) == 1:
             query = Query.term_query(part.schema, field_of(key), words[0], "freq")
@@ -364,10 +364,10 @@ class Search:
     def _forms(self, part: Part, key: int, meaning: str) -> list[str]:
         """The words with this meaning in a column, the most frequent first."""
         at = (part, key, meaning)
-        if at not in self._known:
+        if at not in self._expansions:
             words = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
-            self._known[at] = sorted(words, key=lambda word: -part.frequency(key, word))
-        return self._known[at]
+            self._expansions[at] = sorted(words, key=lambda word: -part.frequency(key, word))
+        return self._expansions[at]
 
     def _rarity(self, key: int, meaning: str) -> float:
         if (key, meaning) not in self._rarities:
@@ -388,7 +388,7 @@ class Search:
         return part.rows * (1 - without)
 
 
-def _any(queries: Sequence[Query]) -> Query:
+def _any_query(queries: Sequence[Query]) -> Query:
     """Any of the queries; the best score counts."""
     return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)
 

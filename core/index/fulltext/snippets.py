@@ -60,9 +60,9 @@ def _piece(
     worth, begin = _best(word_tokens, matches, how.length, job)
     at = matches[begin]
     selection = [at, *(f for f in matches[begin + 1 :] if _fits(word_tokens, at, f, how.length))]
-    first, stop = _widened(word_tokens, at.first, max(f.stop for f in selection), how.length)
+    first, stop = _widen(word_tokens, at.first, max(f.stop for f in selection), how.length)
     marked = {place for f in selection for place in range(f.first, f.stop)}
-    return worth, _highlighted(text, word_tokens, range(first, stop), marked, how)
+    return worth, _mark_words(text, word_tokens, range(first, stop), marked, how)
 
 
 def _best(
@@ -138,7 +138,7 @@ def _fits(word_tokens: Sequence[WordToken], first: _Match, last: _Match, length:
     return word_tokens[last.stop - 1].stop - word_tokens[first.first].start <= length
 
 
-def _widened(word_tokens: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
+def _widen(word_tokens: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
     """Extend the excerpt by words on both sides, as long as there is room."""
 
     def room(low: int, high: int) -> bool:
@@ -154,7 +154,7 @@ def _widened(word_tokens: Sequence[WordToken], first: int, stop: int, length: in
     return first, stop
 
 
-def _highlighted(
+def _mark_words(
     text: str, word_tokens: Sequence[WordToken], span: range, marked: set[int], how: Highlight
 ) -> str:
     """Mark the words. The text before the first and after the last word belongs to the excerpt at the
@@ -164,11 +164,11 @@ def _highlighted(
     parts, at = [CUT if begin else ""], begin
     for place in sorted(marked):
         token = word_tokens[place]
-        parts += [_escaped(text[at : token.start], how), how.before]
-        parts += [_escaped(text[token.start : token.stop], how), how.after]
+        parts += [_escape(text[at : token.start], how), how.before]
+        parts += [_escape(text[token.start : token.stop], how), how.after]
         at = token.stop
-    return "".join([*parts, _escaped(text[at:end], how), CUT if end < len(text) else ""])
+    return "".join([*parts, _escape(text[at:end], how), CUT if end < len(text) else ""])
 
 
-def _escaped(text: str, how: Highlight) -> str:
+def _escape(text: str, how: Highlight) -> str:
     return html.escape(text) if how.escape else text
