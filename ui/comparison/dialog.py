@@ -37,6 +37,7 @@ from lamella.ui.steps.editors import OtherSource
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldForm, Reason
 from lamella.ui.widgets.field_buttons import add_clear_button
+from lamella.ui.widgets.popover import CheckDelegate
 
 OpenSide = Callable[[Job], Source]
 A_FILE = "A file…"
@@ -104,6 +105,7 @@ class CompareDialog(QDialog):
         self.by_key, self.by_order = QRadioButton("Columns that identify rows"), QRadioButton("Their order")
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.key = QListWidget(accessibleName="Columns that identify rows")
+        self.key.setItemDelegate(CheckDelegate(self.key))
         self.hint = QLabel(wordWrap=True)
         self.tolerance = QLineEdit(placeholderText="0", accessibleName="Numbers may differ by")
         self.ignore_case = QCheckBox("Ignore upper and lower case")

@@ -24,7 +24,7 @@ from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
 from lamella.ui.widgets.controls import ICON_GAP, IconButton, TwoPartBar
 from lamella.ui.widgets.field_buttons import add_clear_button
-from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
+from lamella.ui.widgets.popover import LIST_HEIGHT, CheckDelegate, CheckList, ChoiceButton
 
 LONGEST = 1 << 16
 """The most characters that a field shows without delay."""
@@ -45,6 +45,7 @@ class FindColumns(ChoiceButton):
         self.current = QPushButton("This column")
         self._list = QListView(accessibleName="Columns to search", uniformItemSizes=True)
         self._list.setMinimumHeight(LIST_HEIGHT)
+        self._list.setItemDelegate(CheckDelegate(self._list))
         self._columns = CheckList(())
         self._names: list[str] = []
         self._chosen_columns: tuple[str, ...] | None = None

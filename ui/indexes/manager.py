@@ -145,6 +145,7 @@ class IndexesDialog(QDialog):
         layout.addWidget(self.form)
         layout.addLayout(under_way)
         layout.addLayout(buttons)
+        self.form.build.setDefault(True)  # while it is hidden, Enter presses the button that has the keyboard
         line = theme.current().line_height()
         self.resize(48 * line, 26 * line)
 

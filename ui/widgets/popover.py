@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QListView,
     QScrollArea,
     QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,6 +40,7 @@ never cut."""
 OPENS = " ▾"
 SCREEN_MARGIN = 8
 LIST_HEIGHT = 220
+Index = QModelIndex | QPersistentModelIndex
 
 
 def close_popups(owner: QWidget) -> None:
@@ -199,6 +213,23 @@ class CheckList(QAbstractListModel):
         return True
 
 
+class CheckDelegate(QStyledItemDelegate):
+    """Checks an item on a click anywhere in its row: Qt does so only on the box."""
+
+    def editorEvent(
+        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
+    ) -> bool:
+        state = index.data(Qt.ItemDataRole.CheckStateRole)
+        by_mouse = isinstance(event, QMouseEvent) and event.button() is Qt.MouseButton.LeftButton
+        if state is None or not by_mouse:
+            return super().editorEvent(event, model, option, index)
+        if event.type() is not QEvent.Type.MouseButtonRelease:
+            return False
+        is_checked = Qt.CheckState(state) is Qt.CheckState.Checked
+        new = Qt.CheckState.Unchecked if is_checked else Qt.CheckState.Checked
+        return model.setData(index, new, Qt.ItemDataRole.CheckStateRole)
+
+
 class ColumnsChoice(ChoiceButton):
     """A choice of columns, checked in a list and kept in its order."""
 
@@ -211,6 +242,7 @@ class ColumnsChoice(ChoiceButton):
         self.list.setMinimumHeight(LIST_HEIGHT)
         self._columns = CheckList(names, self.list)
         self.list.setModel(self._columns)
+        self.list.setItemDelegate(CheckDelegate(self.list))
         layout = QVBoxLayout(form)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.list)

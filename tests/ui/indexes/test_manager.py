@@ -61,7 +61,7 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, wait_for_list) -> 
     assert wait_for_list(0) == [] and dialog.nothing.isVisible()
     click(dialog.new)
     dialog.form.column.setCurrentText("n")
-    click(dialog.form.build)
+    QTest.keyClick(dialog.form.column, Qt.Key.Key_Return)
     (line,) = wait_for_list(1)
     assert line[:3] == ["n", "Sorted", ""] and line[4:] == ["500", "Never", "Ready"] and "B" in line[3]
     click(dialog.new)

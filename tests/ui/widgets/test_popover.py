@@ -56,6 +56,10 @@ def test_columns_are_checked_by_keyboard_and_mouse_and_stay_in_order(qtbot: QtBo
     box = choice.list.visualRect(choice.list.model().index(1, 0)).topLeft()
     qtbot.mouseClick(choice.list.viewport(), Qt.MouseButton.LeftButton, pos=box + QPoint(10, 10))
     assert changes == [["day"], ["na\x1bme", "day"]]
+    name = box + QPoint(choice.list.viewport().width() - 10, 10)
+    for _ in range(2):  # anywhere in the row
+        qtbot.mouseClick(choice.list.viewport(), Qt.MouseButton.LeftButton, pos=name)
+    assert changes[2:] == [["day"], ["na\x1bme", "day"]]
     assert choice.toolTip() == "na␛me, day"
     choice.list.setCurrentIndex(choice.list.model().index(1, 0))
     QTest.keyClick(view, Qt.Key.Key_Space)
