@@ -33,7 +33,7 @@ from lamella.core.store.folder import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
 from tests.slow_tests import examples
 
-ROUNDS = max(1, examples(12) // 4)
+ROUNDS = examples(12) // 3
 """The number of files for each of ten kinds."""
 ROWS = 1_200
 

@@ -144,9 +144,9 @@ def test_threads_end_with_the_program() -> None:
 import atexit, threading
 atexit.register(lambda: print([t.name for t in threading.enumerate()]))
 import pyarrow as pa
-from lamella.core.scan.parallel import each
+from lamella.core.scan.parallel import run_tasks
 pa.cpu_count = lambda: 2
-each(lambda task, file: task, range(200))
+run_tasks(lambda task, file: task, range(200))
 print([t.name for t in threading.enumerate()])
 """
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -67,7 +67,7 @@ def test_small_files_and_pending_rows_become_one_file(store: Store) -> None:
     assert (compaction.files_before, compaction.files_after, compaction.rewritten) == (2, 1, 4)
     assert compaction.bytes_after == files(table)[0].stat().st_size
     assert table.snapshot().overlay is None
-    assert not len(table.snapshot().deleted)
+    assert not len(table.snapshot().deleted_positions)
     assert table.get(1)["label"] == "pending"
     assert table.read(where=col("label").is_null())["n"].to_pylist() == [1_600]
 
