@@ -258,6 +258,7 @@ class SqlConsole(QWidget):
 
     def _answered(self, statement: Statement, result: SqlResult) -> None:
         tab = ResultTab(result, statement.text, self.tasks, self.commits, self._saved_views)
+        tab.statement_store = None if self.names.current is None else self.names.current.store
         self._attach(tab)
         tab.table_requested.connect(partial(self.table_requested.emit, tab))
         tab.changed.connect(self.changed)

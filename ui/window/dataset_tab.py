@@ -25,6 +25,7 @@ from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
+from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.bad_lines import show_problems
 from lamella.ui.editing.edit_target import Standing
@@ -87,6 +88,7 @@ class DatasetTab(QWidget):
     differently_requested = Signal()
     state_changed = Signal()
     workspace_kind, statement = "dataset", ""  # `statement` is the SQL whose result the dataset is
+    statement_store: Store | None = None
 
     def __init__(
         self, dataset: Dataset, key: tuple[str, ...], tasks: Tasks, commits: Commits, saved_views: Path,

@@ -275,5 +275,5 @@ def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
         return query_of_line(line, dataset, (*line.active, Select(tuple(columns)))).batches(job)
 
     label = f"{quantity(view.num_rows, 'row')}, {quantity(len(columns), 'column')}"
-    own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), None)
+    own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), tab.statement_store)
     ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows), own)

@@ -6,6 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from lamella import Store
+from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.theme import current as look
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -106,3 +108,17 @@ def test_enter_in_a_parameter_runs_the_statement_that_has_it(qtbot, console):
         qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
         assert len(console.results.pages) == answers
         assert console.results.pages[-1].result.schema.names == ["b"]
+
+
+def test_the_store_of_a_statement_is_proposed_for_a_table_of_its_result(qtbot, window, console, tmp_path):
+    store = Store.open(tmp_path / "second")
+    window.library.add_store(store)
+    console.bar.store_chosen.emit(str(store.path))
+    console.editor.setPlainText("select 1 as a")
+    console.run()
+    qtbot.waitUntil(lambda: console.front_tab is not None and console.front_tab.content is not None)
+    qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
+    console.front_tab.steps.bar.save.click()
+    dialog = window.findChildren(NewTableDialog)[-1]
+    assert dialog.store.currentText() == "second"
+    dialog.close()
