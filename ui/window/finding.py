@@ -134,6 +134,9 @@ class Finding(QObject):
                 (bar.regex, pattern.regex),
             ):
                 option.setChecked(on)
+        if self._words is not None:
+            self._words.stop()
+            self._words.hide()
         bar.show()
         self._show_columns()
         self._origin = None

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from lamella import col
-from lamella.core.query.cell_search import CellSearch
+from lamella.core.query.cell_search import CellSearch, TextPattern
 from lamella.ui.find.result_list import AFTER, BEFORE
 from lamella.ui.indexes.manager import IndexesDialog
 
@@ -55,6 +55,13 @@ def words(window, qtbot, settled):
 def cursor(tab) -> tuple[int, str]:
     current = tab.grid.selection.current
     return (-1, "") if current is None else (current[0], tab.grid.current_name)
+
+
+def test_a_text_found_everywhere_closes_the_list_of_words(books_tab, words):
+    words("fox")
+    assert books_tab.finding.words.isVisible()
+    books_tab.finding.look_for(TextPattern("Red"))
+    assert not books_tab.finding.bar.finds_words and not books_tab.finding.words.isVisible()
 
 
 def test_words_are_ranked_with_snippets_and_a_click_goes_to_the_row(
