@@ -149,6 +149,8 @@ class RulesForm(QWidget):
         title = QLabel(f"Default and checks of {visible(name)}")
         theme.variant(title, "title")
         theme.variant(self.apply_button, "primary")
+        hint = self.default.fontMetrics().horizontalAdvance(self.default.placeholderText())
+        self.default.setMinimumWidth(hint + 2 * theme.M)
         self.one_of.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
         self.one_of.setTabChangesFocus(True)
         nested = kind_of(self._kind) in NESTED_KINDS

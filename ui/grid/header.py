@@ -27,6 +27,8 @@ from lamella.ui.grid.pinning import HeaderMouse, Pinning
 ICON = 14
 ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
+MOST_FITTED = 500
+"""The most columns whose names are measured at once."""
 QUIET = ("info", "relation")
 """Marks that describe a column, rather than what is applied to it."""
 
@@ -181,6 +183,11 @@ class ColumnHeader(QHeaderView):
 
     def sectionSizeFromContents(self, logicalIndex: int) -> QSize:
         return QSize(self.wanted_width(logicalIndex), self.own_height)
+
+    def fit_names(self) -> None:
+        """Make room for the names of the first columns, where there are no cells that they could fit."""
+        for column in range(min(self.count(), MOST_FITTED)):
+            self.resizeSection(column, max(self.sectionSize(column), self.wanted_width(column)))
 
     def wanted_width(self, column: int) -> int:
         """The width that name and marks need."""

@@ -416,9 +416,8 @@ class GridView(WindowScrolling):
                 fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
                 width = fitted if chosen is None else theme.current().px(chosen)
                 self.horizontalHeader().resizeSection(column, width)
-            elif not self.grid_model.num_rows:
-                width = max(self.columnWidth(column), self.column_header.wanted_width(column))
-                self.horizontalHeader().resizeSection(column, width)
+        if not self.grid_model.num_rows:
+            self.column_header.fit_names()
         self.want()
 
     def _follow_columns(self) -> None:

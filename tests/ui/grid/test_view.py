@@ -304,3 +304,9 @@ def test_names_of_columns_have_room_where_there_are_no_rows(grid) -> None:
     name = "the_scheduled_time_of_departure"
     grid.show_rows(TableRows(pa.table({"n": pa.array([], pa.int64()), name: pa.array([], pa.int64())})))
     assert grid.columnWidth(1) >= grid.column_header.wanted_width(1) > grid.columnWidth(0)
+
+
+def test_names_have_room_also_beyond_the_edge_where_there_are_no_rows(grid) -> None:
+    names = [f"the_scheduled_time_of_departure_{n}" for n in range(20)]
+    grid.show_rows(TableRows(pa.table({name: pa.array([], pa.int64()) for name in names})))
+    assert all(grid.columnWidth(n) >= grid.column_header.wanted_width(n) for n in range(20))

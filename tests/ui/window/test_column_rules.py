@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 
 from lamella.core.store.column_rules import Checks
 from lamella.core.store.table import Table
+from lamella.ui import theme
 from lamella.ui.editing.column_rules import RulesForm
 from lamella.ui.inspector.inspector import COLUMN
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -46,6 +47,8 @@ def test_rules_are_set_and_taken_back_in_one_step(
 ) -> None:
     form = ask("note")
     assert form.default.text() == "" and not form.required.isChecked()
+    hint = form.default.fontMetrics().horizontalAdvance(form.default.placeholderText())
+    assert form.default.width() >= hint + 2 * (theme.S + 1)  # within its border and padding
     qtbot.keyClicks(form.default, "none yet")
     QTest.mouseClick(form.required, Qt.MouseButton.LeftButton)
     form.unique.setChecked(True)
