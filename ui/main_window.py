@@ -119,11 +119,13 @@ class MainWindow(QMainWindow):
             return
         tab = self.make_tab(dataset, key)
         icon, tip = icon_of(key), " / ".join(part for part in key if part)
-        self.tabs.add(tab, tab.name, icon, tip, self.opening.later_tab(key))
         if is_file(key):
             self.memory.remember(path_or_address(key[0]))
+        later = self.opening.later_tab(key)
+        self.tabs.add(tab, tab.name, icon, tip, later)
         self.opening.do_pending_work()
-        self.show_files()
+        if later is not None:  # otherwise the tab came to the front, and the files are listed
+            self.show_files()
 
     def make_tab(self, dataset: Dataset, key: Key, line: Line | None = None) -> DatasetTab:
         """Make the tab of a dataset and connect its signals; it is not shown yet."""

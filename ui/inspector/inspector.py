@@ -119,14 +119,16 @@ class Inspector(QFrame):
         super().__init__(parent)
         theme.variant(self, "panel")
         self._grid, self._view, self._links, self._tasks = grid, view, links, tasks
-        self.row_page, self.column_page = RowPage(), ColumnPage()
-        self.table_page = TablePage(tasks)
+        self._pages, self._buttons = QStackedWidget(self), dict[str, QToolButton]()
+        self._scrolled = QScrollArea(self._pages, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        # widgets that get their parent only when they are added are styled again with all their children
+        self.row_page, self.column_page = RowPage(self._pages), ColumnPage(self._scrolled.viewport())
+        self.table_page = TablePage(tasks, self._pages)
         self.about: Callable[[], PageSubject | None] = lambda: None
         """Returns what the page about the table should show."""
         self.history_page = HistoryPage(
-            lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks
+            lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks, self._pages
         )
-        self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self._shown_key: tuple[object, ...] = ()
         self._handle: Handle | None = None
         self._wait = QTimer(self, singleShot=True, interval=FOLLOW_MS)
@@ -346,11 +348,10 @@ class Inspector(QFrame):
         close = IconButton("close", "Close the inspector (F4)")
         close.clicked.connect(self._close)
         head.addWidget(close)
-        scrolled = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
-        scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scrolled.setWidget(self.column_page)
+        self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scrolled.setWidget(self.column_page)
         self.column_page.setAutoFillBackground(False)
-        for widget in (self.row_page, scrolled, self.table_page, self.history_page):
+        for widget in (self.row_page, self._scrolled, self.table_page, self.history_page):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -85,8 +85,11 @@ class SqlConsole(QWidget):
         self.title = "SQL"
         self.names = OpenNames(find, tasks, self)
         self.saved = SavedStatements(saved_views.with_name(SAVED))
-        self.bar, self.editor = ConsoleBar(tasks, self.saved), SqlEditor()
-        self.parameters, self.results = ParametersBar(), ResultPages()
+        self._splitter = QSplitter(Qt.Orientation.Vertical, self)
+        self._above = QWidget(self._splitter)
+        # widgets that get their parent only when they are added are styled again with all their children
+        self.bar, self.editor = ConsoleBar(tasks, self.saved, self), SqlEditor(self._above)
+        self.parameters, self.results = ParametersBar(self._above), ResultPages(self._splitter)
         self.runner = Runner(tasks, self)
         messages = self.results.messages
         self.problems = ProblemMessages(self.editor, messages, self.names, tasks, self)
@@ -478,15 +481,11 @@ class SqlConsole(QWidget):
     # ------------------------------------------------------------------- set-up
 
     def _lay_out(self) -> None:
-        above = QWidget()
-        column = QVBoxLayout(above)
+        column = QVBoxLayout(self._above)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.editor, 1)
         column.addWidget(self.parameters)
-        self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._splitter.addWidget(above)
-        self._splitter.addWidget(self.results)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setStretchFactor(0, 2)
         self._splitter.setStretchFactor(1, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -52,20 +52,41 @@ class ConsoleBar(QFrame):
         super().__init__(parent)
         self._tasks, self._saved_statements = tasks, saved
         theme.variant(self, "bar")
-        self.run, self.keys = QPushButton(f"{ICON_GAP}Run"), QLabel("Ctrl+Enter")
-        self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop"), QLabel()
-        self.store, self.history = QToolButton(), QToolButton(text=f"{ICON_GAP}History")
+        self.run, self.keys = QPushButton(f"{ICON_GAP}Run", self), QLabel("Ctrl+Enter", self)
+        self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop", self), QLabel(self)
+        self.store, self.history = QToolButton(self), QToolButton(self, text=f"{ICON_GAP}History")
         self.explain, self.format, self.save = (
-            QToolButton(text="Explain ▾"),
-            QToolButton(text="Format"),
-            QToolButton(text="Save ▾"),
+            QToolButton(self, text="Explain ▾"),
+            QToolButton(self, text="Format"),
+            QToolButton(self, text="Save ▾"),
         )
-        self.list = SavedList()
-        self.form = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
-        self.popover = Popover(self.list, self.history)
-        self._form_popover = Popover(self.form, self.save)
         self._shows_snippets = False
         self._build()
+
+    @cached_property
+    def list(self) -> SavedList:
+        """The list of earlier statements or snippets, made on first use."""
+        made, saved = SavedList(), self._saved_statements
+        made.chosen.connect(self.insert_requested)
+        made.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
+        made.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
+        made.cleared.connect(lambda: self._change_list(saved.clear_history))
+        return made
+
+    @cached_property
+    def popover(self) -> Popover:
+        return Popover(self.list, self.history)
+
+    @cached_property
+    def form(self) -> NameForm:
+        """The form that names a snippet, made on first use."""
+        made = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
+        made.named.connect(lambda name: (self._form_popover.close(), self.snippet_named.emit(name)))
+        return made
+
+    @cached_property
+    def _form_popover(self) -> Popover:
+        return Popover(self.form, self.save)
 
     def show_running(self, text: str) -> None:
         """Show the time of the running statement; empty if nothing runs."""
@@ -174,12 +195,6 @@ class ConsoleBar(QFrame):
         self.stop.clicked.connect(self.stop_requested)
         self.history.clicked.connect(self.show_history)
         self.format.clicked.connect(self.format_requested)
-        self.list.chosen.connect(self.insert_requested)
-        saved = self._saved_statements
-        self.list.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
-        self.list.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
-        self.list.cleared.connect(lambda: self._change_list(saved.clear_history))
-        self.form.named.connect(lambda name: (self._form_popover.close(), self.snippet_named.emit(name)))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)
         layout.setSpacing(theme.S)

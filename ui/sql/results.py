@@ -27,8 +27,8 @@ class ResultPages(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.bar, self.stack, self.messages = QTabBar(), QStackedWidget(), MessageBar()
-        self.hint = QLabel(HINT)
+        self.bar, self.stack, self.messages = QTabBar(self), QStackedWidget(self), MessageBar(self)
+        self.hint = QLabel(HINT, self)
         theme.variant(self.hint, "muted")
         self.hint.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         self.hint.setWordWrap(True)

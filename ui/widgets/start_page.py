@@ -120,6 +120,7 @@ class StartPage(QScrollArea):
         super().__init__(parent)
         self._tasks = tasks
         self._paths: list[Path] = []
+        self._listed: list[Path] = []
         self.recent: list[RowButton] = []
         self.tries: dict[str, RowButton] = {}
         self.setWidgetResizable(True)
@@ -155,15 +156,23 @@ class StartPage(QScrollArea):
         paths = list(paths[:MOST_RECENT])
         if paths != self._paths:
             self._paths = paths
-            for row in self.recent:
-                row.deleteLater()
-            self.recent = [self._recent_row(path) for path in paths]
-            self._none.setVisible(not paths)
-            self._read_figures()
+            if self.isVisible():
+                self._list_recent()
+                self._read_figures()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._list_recent()
         self._read_figures()
+
+    def _list_recent(self) -> None:
+        """Show the files. Not done while the page is hidden, since each file that is opened changes them."""
+        if self._paths != self._listed:
+            self._listed = self._paths
+            for row in self.recent:
+                row.deleteLater()
+            self.recent = [self._recent_row(path) for path in self._paths]
+            self._none.setVisible(not self._paths)
 
     def _recent_row(self, path: Path) -> RowButton:
         icon = "file" if server_table(path) is None else "table"

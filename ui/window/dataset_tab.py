@@ -179,7 +179,7 @@ class DatasetTab(QWidget):
         """The inspector, made on first use."""
         from lamella.ui.inspector.inspector import Inspector
 
-        inspector = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
+        inspector = Inspector(self.grid, lambda: self.view, self.relations, self.tasks, self)
         inspector.filter_requested.connect(self.add_filter)
         inspector.cell_requested.connect(self.filter_by_cell)
         inspector.rules_requested.connect(self.column_rules.ask)

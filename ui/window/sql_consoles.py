@@ -81,8 +81,9 @@ class SqlConsoles(QObject):
 
         window = self._window
         console = SqlConsole(
-            self.open_data, window.tasks, window.commits, window.memory.saved_views, self._attach
-        )
+            self.open_data, window.tasks, window.commits, window.memory.saved_views, self._attach,
+            window.tabs.pages,
+        )  # fmt: skip
         self._opened += 1
         console.title = "SQL" if self._opened == 1 else f"SQL {self._opened}"
         if state is not None:

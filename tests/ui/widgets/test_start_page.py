@@ -90,3 +90,13 @@ def test_the_headings_of_both_columns_stand_on_one_line(page, scale) -> None:
     page.widget().layout().activate()
     heads = [label for label in page.findChildren(QLabel) if label.property("variant") == "heading"]
     assert len(heads) == 2 and len({head.geometry().center().y() for head in heads}) == 1
+
+
+def test_files_opened_while_it_is_hidden_are_listed_once_it_is_shown(page, tmp_path, qtbot) -> None:
+    page.hide()
+    for number in range(3):
+        page.show_recent([tmp_path / f"{number}.csv"])
+    assert page.recent == []
+    page.show()
+    assert [row.accessibleName() for row in page.recent] == ["2.csv"]
+    qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
