@@ -347,8 +347,10 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         how, number = narrowed
         if math.isnan(number):
             return self._compare_nan(how)
-        mask = self._compare(how, number)
-        return pc.or_(mask, self._is_nan) if how in ("gt", "gte") else mask
+        if how not in _OPPOSITES:
+            return self._compare(how, number)
+        compared = self._memoize(("scalar", number), lambda: scalar_of(number, self._array.type))
+        return _sure(pc.invert(_COMPARISONS[_OPPOSITES[how]](self._array, compared)))  # also true for NaN
 
     def _compare_nan(self, how: str) -> pa.BooleanArray:
         """Compare with NaN, which equals itself and is greater than every number."""
@@ -361,6 +363,9 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     @property
     def _is_nan(self) -> pa.BooleanArray:
         return _sure(pc.is_nan(self._array))
+
+
+_OPPOSITES = {"gt": "lte", "gte": "lt"}
 
 
 def _sure(condition: pa.BooleanArray) -> pa.BooleanArray:

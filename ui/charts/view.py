@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.query.builder import Query
-from lamella.core.query.charts import ChartData, ChartSpec, preview_chart, read_chart, suggest
+from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, preview_chart, read_chart, suggest
 from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
@@ -108,6 +108,7 @@ class ChartView(QWidget):
         self.seconds = 0.0
         self._tasks = tasks
         self._handle: Handle | None = None
+        self._caching: Handle | None = None
         self._query: Query | None = None
         self._types: Mapping[str, pa.DataType] = {}
         self._total = 0
@@ -143,6 +144,8 @@ class ChartView(QWidget):
             self._read()
 
     def stop(self) -> None:
+        if self._caching is not None:
+            self._caching.cancel()
         if self._handle is not None:
             handle, self._handle = self._handle, None
             handle.cancel()
@@ -158,9 +161,15 @@ class ChartView(QWidget):
             self._say(problem)
             return
 
+        def show_exact(data: ChartData) -> None:
+            self._show(data)
+            self._caching = self._tasks.read(
+                lambda job: cache_columns(query, spec, job), owner=self, quiet=True
+            )  # for the next brush
+
         def read() -> None:
             self._handle = self._tasks.read(
-                lambda job: read_chart(query, spec, job), self._show, self._fail,
+                lambda job: read_chart(query, spec, job), show_exact, self._fail,
                 stopped=self._stopped, owner=self, text="Drawing the chart",
             )  # fmt: skip
             self.changed.emit()

@@ -2,6 +2,7 @@
 
 from lamella.core.query.charts.figures import ChartData as ChartData
 from lamella.core.query.charts.preview import preview_chart as preview_chart
+from lamella.core.query.charts.reading import cache_columns as cache_columns
 from lamella.core.query.charts.reading import read_chart as read_chart
 from lamella.core.query.charts.spec import ChartSpec as ChartSpec
 from lamella.core.query.charts.spec import suggest as suggest

@@ -23,18 +23,22 @@ from lamella.core.query.axis import Scale
 from lamella.core.query.charts.dimensions import UNIT_SECONDS, Dimension, Extent, Moments, Ranges
 from lamella.core.query.find import Method, RowSearch
 from lamella.core.query.pruning import may_meet
+from lamella.core.scan.cache import cache
+from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.parquet_file import OpenFile
-from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, runs, schema_of
-from lamella.core.scan.snapshot import Column, Snapshot, project
+from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, pieces, runs, schema_of
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
 FEWEST_ROWS = 1_000_000
 """For fewer rows, statements of DuckDB are fast enough."""
 MOST_PLACES = 1 << 17
 MOST_KEPT = 1 << 25
 """The most values (256 MB of them) that are kept after their extremes were computed, to be counted next."""
-_BLOCK = 1 << 15
-"""Values that are computed at once: together with intermediate results they fit into a processor's cache."""
+_BLOCK = 1 << 17
+"""Values that are computed at once: about those of a row group, as smaller blocks cost more calls."""
+STRIDE = 128
+"""How many ascending values are skipped where both ends are in the same place."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}
 
 Values = Mapping[str, np.ndarray]
@@ -233,6 +237,21 @@ class ColumnScan:
             self._each(lambda piece, file: tallies.add(self._rows(piece, file).complete()))
         return tallies.table()
 
+    def cache_columns(self) -> None:
+        """Decode the columns of all rows into memory, unless they would take most of the cache: a scan of
+        other rows of theirs then takes half as long. Raises `Cancelled` between row groups."""
+        snapshot = self._snapshot
+        width = sum(column.type.bit_width for column in self._read)
+        if snapshot.num_positions * width // 8 > cache.max_bytes // 2:
+            return
+
+        def decode(piece: Piece, file: OpenFile) -> None:
+            if isinstance(piece.segment, FileSegment):
+                run_chunks(piece.segment, piece.row_groups, self._read, cache, file)
+
+        row_groups = list(pieces(snapshot, 0, snapshot.num_positions))
+        run_tasks(decode, row_groups, lambda piece: self._job.report(piece.first, snapshot.num_positions))
+
     def _each(self, work: Callable[[Piece, OpenFile], Answer]) -> list[Answer]:
         snapshot, report = self._snapshot, self._job.report
         may = may_meet(snapshot, self._bound) if self._bound is not None else lambda piece: True
@@ -333,6 +352,38 @@ class _Part:
         self.places = np.empty(_BLOCK, np.int64)
 
 
+def _run_starts(values: np.ndarray, axis: Places, part: _Part) -> np.ndarray | None:
+    """The index at which each place begins among ascending values; None if they are not ascending, or in so
+    many places that it is faster to number each one. Raises `OutsidePlaces`."""
+    last = len(values) - 1
+    ends = np.append(np.arange(0, last, STRIDE), last)
+    if len(ends) < 3 or not (_is_ascending(values[ends]) and _is_ascending(values)):
+        return None
+    numbers = _numbers(axis, values[ends], part)
+    if not (numbers[0] >= 0 and numbers[-1] < axis.size):
+        raise OutsidePlaces
+    strides = np.flatnonzero(np.diff(numbers))
+    if len(strides) > len(ends) // 4:
+        return None
+    indices = np.minimum(ends[strides, np.newaxis] + np.arange(STRIDE + 1), last)
+    inside = _numbers(axis, values[indices.ravel()], part).reshape(indices.shape)
+    starts = indices[:, 1:][np.diff(inside) != 0]
+    return np.append(0, starts)
+
+
+def _is_ascending(values: np.ndarray) -> bool:
+    """Whether no value is less than the one before it, or is NaN."""
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _numbers(axis: Places, values: np.ndarray, part: _Part) -> np.ndarray:
+    """The numbers of these places, in memory of `part`."""
+    numbers = part.along_axis[: len(values)]
+    with np.errstate(over="ignore", invalid="ignore"):  # what is infinite then has no place
+        axis.number(values, numbers)
+    return numbers
+
+
 class _Tallies:
     """The number of rows in each combination of places, and their sums. Any thread may add rows."""
 
@@ -350,8 +401,26 @@ class _Tallies:
             part = _Part(self._size)
             self._parts.append(part)
         for first in range(0, len(next(iter(values.values()))), _BLOCK):
-            self._add_block({role: column[first : first + _BLOCK] for role, column in values.items()}, part)
+            block = {role: column[first : first + _BLOCK] for role, column in values.items()}
+            if not self._add_runs(block, part):
+                self._add_block(block, part)
         self._idle.put(part)
+
+    def _add_runs(self, values: Values, part: _Part) -> bool:
+        """Add ascending values, as the times of a log are, in whole runs of one place. Returns whether they
+        were such values."""
+        if len(self._places) > 1:
+            return False
+        [(role, axis)] = self._places.items()
+        starts = _run_starts(values[role], axis, part)
+        if starts is None:
+            return False
+        places = _numbers(axis, values[role][starts], part).astype(np.int64)
+        part.rows[places] += np.diff(starts, append=len(values[role]))
+        if self._summed:
+            with np.errstate(over="ignore", invalid="ignore"):
+                part.sums[places] += np.add.reduceat(values[self._summed], starts, dtype=np.float64)
+        return True
 
     def _add_block(self, values: Values, part: _Part) -> None:
         length = len(next(iter(values.values())))

@@ -93,6 +93,16 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
     return replace(data, seconds=time.perf_counter() - began)
 
 
+def cache_columns(query: Query, spec: ChartSpec, job: Job | None = None) -> None:
+    """Decode the columns of a chart that was read into memory, if charts of other rows, such as those that a
+    brush leaves, will be faster for it. Blocks."""
+    job = job or Job()
+    with figure_rows(query, job) as rows:
+        scan = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).scan
+        if scan is not None:
+            scan.cache_columns()
+
+
 @dataclass(frozen=True)
 class _Keys:
     """How rows are assigned to places. `raw` are SQL expressions over the role's column by which rows are
@@ -292,15 +302,15 @@ class _ChartQuery(ChartRows):
         places: dict[str, Places] = {}
         for role, key in keys.items():
             along_axis = (
-                places_of(key.dimension, self._extents[role], self._type(role)) if self._scan else None
+                places_of(key.dimension, self._extents[role], self._type(role)) if self.scan else None
             )
             if along_axis is not None:
                 places[role] = along_axis
-        if self._scan is None or len(places) < len(keys) or not are_few(places.values()):
+        if self.scan is None or len(places) < len(keys) or not are_few(places.values()):
             return None
         aggregate = self._spec.aggregate if MEASURE in self._names else "count"
         try:
-            counts = self._scan.counts(places, "" if aggregate == "count" else MEASURE)
+            counts = self.scan.counts(places, "" if aggregate == "count" else MEASURE)
         except OutsidePlaces:
             raise WrongExtremes from None
         rows = counts["rows"].cast(pa.float64())

@@ -66,7 +66,7 @@ class ChartRows:
         self._remarks: list[str] = []
         self._trusts_footers = trusts_footers
         self._stated_highs = dict[str, int | float]()
-        self._scan = self._column_scan() if trusts_footers else None
+        self.scan = self._column_scan() if trusts_footers else None
 
     def _column_scan(self) -> ColumnScan | None:
         """The scan that answers instead of statements; None if it cannot."""
@@ -160,8 +160,8 @@ class ChartRows:
 
     def _read_figures(self, missing: Mapping[str, tuple[str, str, tuple[str, str]]]) -> dict[str, Any]:
         """Compute at least the missing figures."""
-        if self._scan is not None and not any(one.endswith("_distinct") for one in missing):
-            return self._scanned_figures(self._scan)
+        if self.scan is not None and not any(one.endswith("_distinct") for one in missing):
+            return self._scanned_figures(self.scan)
         inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
         outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
         answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")

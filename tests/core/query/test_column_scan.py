@@ -19,10 +19,12 @@ from lamella import Store, open_dataset
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query, query_of
-from lamella.core.query.charts import ChartData, ChartSpec, column_scan, read_chart
+from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, column_scan, read_chart
 from lamella.core.query.charts import rows as chart_rows
 from lamella.core.query.engine import CountedCache
 from lamella.core.query.source import SnapshotSource
+from lamella.core.scan import chunks
+from lamella.core.scan.cache import cache
 from lamella.core.scan.snapshot import snapshot_of_rows
 from tests.slow_tests import examples
 
@@ -197,6 +199,43 @@ def test_sums_that_overflow_are_those_of_a_statement(scans):
     assert_same(query_of_rows(rows), ChartSpec("bar", x="x", measure="y", aggregate="sum"))
 
 
+@pytest.mark.parametrize("end", [None, math.nan, math.inf])
+def test_ascending_values_make_the_same_chart(end, scans):
+    seconds = np.arange(ROWS) * 900 + 1_600_000_000
+    floats = pa.array([*np.linspace(-7, 1_000, ROWS - 1), end], pa.float64())
+    rows = some_rows().append_column("when", pa.array(seconds, pa.timestamp("s")))
+    rows = rows.append_column("ascending", floats)
+    query = query_of_rows(rows)
+    for spec in (
+        ChartSpec("line", x="when", measure="float", aggregate="mean", unit="day"),
+        ChartSpec("line", x="when", measure="small", aggregate="sum", unit="month"),
+        ChartSpec("bar", x="when", measure="ascending", aggregate="sum", unit="week"),
+        ChartSpec("histogram", x="ascending"),
+    ):
+        assert_same(query, spec)
+        assert_same(query.where({"float": {"$lt": 50}}), spec)
+
+
+def test_cached_columns_are_not_decoded_again(tmp_path, scans, monkeypatch):
+    pq.write_table(some_rows(), tmp_path / "rows.parquet", row_group_size=700)
+    query = open_dataset(tmp_path / "rows.parquet").query()
+    spec = ChartSpec("line", x="milli", measure="float", aggregate="mean", unit="month")
+    brushed = query.where({"float": {"$gte": 40, "$lt": 60}})
+    expected = chart(brushed, spec, 0)
+    cache_columns(query, spec)
+    monkeypatch.setattr(chunks, "decode", lambda *_: pytest.fail("columns were decoded again"))
+    assert chart(brushed, spec, 0) == expected
+
+
+def test_columns_that_would_fill_the_cache_are_not_cached(tmp_path, scans, monkeypatch):
+    pq.write_table(some_rows(), tmp_path / "rows.parquet", row_group_size=700)
+    query = open_dataset(tmp_path / "rows.parquet").query()
+    monkeypatch.setattr(cache, "max_bytes", 2 * 8 * ROWS - 1)
+    bytes_before = cache.held_bytes
+    cache_columns(query, ChartSpec("histogram", x="float"))
+    assert cache.held_bytes == bytes_before
+
+
 def test_values_that_need_too_much_memory_are_read_again(file, scans, monkeypatch):
     monkeypatch.setattr(column_scan, "MOST_KEPT", 10)
     query = file.where({"float": {"$gte": 40}})
@@ -225,7 +264,9 @@ def test_any_numbers_and_moments_make_the_same_chart(data):
         pa.date32(): st.dates(),
     }
     kind = data.draw(st.sampled_from(list(kinds)))
-    x = data.draw(st.lists(st.none() | kinds[kind], min_size=1, max_size=20))
+    x = data.draw(st.lists(st.none() | kinds[kind], min_size=1, max_size=30))
+    if data.draw(st.booleans()):
+        x = sorted(value for value in x if value is not None and value == value) or [None]
     y = data.draw(st.lists(st.none() | st.integers(-100, 100), min_size=len(x), max_size=len(x)))
     rows = pa.table({"x": pa.array(x, kind), "y": pa.array(y, pa.int32())})
     query = query_of_rows(rows)
@@ -245,6 +286,7 @@ def test_any_numbers_and_moments_make_the_same_chart(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lamella.core.query.charts.reading.MOST_POINTS", 0)
         patch.setattr("lamella.core.query.charts.reading.ESTIMATED_ROWS", 0)
+        patch.setattr(column_scan, "STRIDE", 2)
         assert_same(query, chosen)
 
 

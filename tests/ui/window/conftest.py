@@ -13,8 +13,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import Store
+from lamella.core.query.charts import ChartSpec
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.charts.marks import Display
 from lamella.ui.main_window import MainWindow
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
@@ -154,3 +156,20 @@ def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
     assert current is not None
     qtbot.waitUntil(lambda: current.words is not None)
     return current
+
+
+@pytest.fixture
+def chart(qtbot, table_tab, settled):
+    """The chart of the flights once it is drawn; by default the one that is proposed."""
+
+    def draw(spec: ChartSpec | None = None, display: Display | None = None):
+        tab = settled()
+        if not tab.charting.is_shown:
+            tab.charting.show()
+        view = tab.charting.view
+        if spec is not None:
+            view.show_spec(spec, display)
+        qtbot.waitUntil(lambda: not view.running and not tab.loader.running)
+        return view
+
+    return draw

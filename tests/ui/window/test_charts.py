@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QHelpEvent, QImage
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
 
@@ -23,27 +23,9 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
 from lamella.ui.charts.legend import SizeScale
-from lamella.ui.charts.marks import Display, PointSizes, looks_of
-from lamella.ui.charts.words import hover_text, scale_text
+from lamella.ui.charts.marks import Display, looks_of
+from lamella.ui.charts.words import hover_text
 from lamella.ui.dialogs.export_dialog import ExportDialog
-
-
-@pytest.fixture
-def chart(qtbot, table_tab, settled):
-    """The chart of the flights once it is drawn; by default the one that is proposed."""
-
-    def draw(spec: ChartSpec | None = None, display: Display | None = None):
-        tab = settled()
-        if not tab.charting.is_shown:
-            tab.charting.show()
-        view = tab.charting.view
-        if spec is not None:
-            view.show_spec(spec, display)
-        qtbot.waitUntil(lambda: not view.running and not tab.loader.running)
-        return view
-
-    return draw
-
 
 BY_CARRIER = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
 BY_DELAY = ChartSpec("histogram", "delay")
@@ -63,23 +45,6 @@ def drag(view, start: QPoint, end: QPoint) -> None:
     QTest.mouseMove(viewport, QPoint((start.x() + end.x()) // 2, end.y()))
     QTest.mouseMove(viewport, end)
     QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
-
-
-@pytest.mark.slow
-def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
-    """The chart says so, and cannot be exported before it is exact."""
-    view, states = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
-    monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", 100)
-
-    def note() -> None:
-        if view.data is not None and view.data.spec == BY_DELAY:
-            states.append((view.data.sampled, view.export.isEnabled(), view.form.remarks.text()))
-
-    view.changed.connect(note)
-    exact = chart(BY_DELAY).data
-    says = "An estimate from a sample of 1,000 rows; exact figures follow."
-    assert list(dict.fromkeys(states)) == [(True, False, says), (False, True, "")]
-    assert exact.used == 1_000
 
 
 def test_the_action_draws_the_current_column_and_shows_the_table_again(qtbot, window, table_tab, settled):
@@ -486,21 +451,6 @@ def test_a_saved_view_has_its_chart(qtbot, chart, settled, monkeypatch):
 
 
 @pytest.mark.slow
-def test_reading_a_chart_is_stopped_with_everything_else(qtbot, window, chart, monkeypatch):
-    view = chart(BY_CARRIER)
-    monkeypatch.setattr("lamella.ui.charts.view.read_chart", lambda _query, _spec, job: wait_for_stop(job))
-    view.show_spec(BY_DELAY)
-    qtbot.waitUntil(lambda: bool(window.tasks.running))
-    window.commands["stop"].trigger()
-    qtbot.waitUntil(lambda: not view.running)
-    assert "Stopped" in view.message.text()
-
-
-def wait_for_stop(job) -> None:
-    while True:
-        job.check()
-
-
 @pytest.mark.slow
 def test_all_that_can_be_used_has_a_name_and_is_reached_by_tab(chart):
     view = chart(BY_CARRIER)
@@ -541,21 +491,6 @@ def test_charts_are_made_of_files_too(qtbot, window, settled, file: Path):
     view = tab.charting.view
     qtbot.waitUntil(lambda: view.data is not None)
     assert view.data.used == 1000
-
-
-def test_a_scale_of_sizes_is_short_and_its_tooltip_whole(qtbot):
-    sizes = PointSizes(greatest=210_000_000)
-    title = "population of the metropolitan area by the last census"
-    scale = SizeScale(sizes, title)
-    qtbot.addWidget(scale)
-    assert scale.values == [10_000_000, 50_000_000, 200_000_000]
-    assert scale.toolTip() == f"Sizes by {title}: 10,000,000, 50,000,000, 200,000,000"
-    narrow = SizeScale(sizes, "n")
-    qtbot.addWidget(narrow)
-    metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
-    long_numbers = sum(map(metrics.horizontalAdvance, ("10,000,000", "50,000,000", "200,000,000")))
-    assert narrow.width() < long_numbers
-    assert scale_text(50_000_000) == "50M" and scale_text(7_500) == "7,500"
 
 
 @pytest.mark.slow
