@@ -229,7 +229,7 @@ class Multiples(QWidget):
             down = math.ceil(count / across)
             shape = (self.width() / across) / max(1.0, self.height() / down)
             empty = across * down - count
-            return abs(math.log(shape / BEST_SHAPE)) + 0.12 * empty + (9 if down > fits else 0)
+            return abs(math.log(shape / BEST_SHAPE)) + 0.2 * empty + (9 if down > fits else 0)
 
         return min(range(1, min(most, count) + 1), key=misfit)
 

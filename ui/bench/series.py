@@ -18,7 +18,7 @@ from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published_results import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, Tally, spread
 from lamella.ui import theme
-from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades
+from lamella.ui.bench.quantities import BYTES, Frame, Quantity, Units, even_span, whole_decades
 from lamella.ui.style.sheet import Palette
 from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
@@ -282,7 +282,8 @@ def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:
     return SeriesPoint(rows, STATISTICS[statistic](summary) or None, low, high, summary.count)
 
 
-EMPTY_DECADES = (-3.0, 1.0)
+EMPTY_DECADES, EMPTY_BYTE_DECADES = (-3.0, 1.0), (3.0, 6.0)
+"""The range of an axis while nothing is measured: from 1 ms to 10 s, and from 1 KB to 1 MB."""
 MARGIN = 0.12
 """Room beside the first and the last size, in decades; on even axes, as a share of the range."""
 
@@ -344,7 +345,8 @@ class Frames:
         extents = [line.extent for line in live or series if line.extent and line.extent.high > 0]
         before = self._spans.get((units, log))
         if not extents:
-            low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
+            empty = EMPTY_DECADES if units is not BYTES else EMPTY_BYTE_DECADES
+            low, high = before or (empty if log else (0.0, 1.0))
         else:
             low, high = (whole_decades if log else even_span)(
                 min(extent.low for extent in extents if extent.low > 0),

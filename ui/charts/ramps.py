@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
@@ -18,7 +18,7 @@ from lamella.core.query.charts.spec import HEAT_MAP
 from lamella.ui import theme
 from lamella.ui.charts.words import figure_text, figures_are_durations, rounded, scale_text
 
-SCALE_WIDTH, SCALE_STEPS = 120, 24
+SCALE_WIDTH, SCALE_HEIGHT = 240, 10
 LEVELS = 256
 """The number of colours from one end of a ramp to the other."""
 LEAST_SHARE = 0.1
@@ -56,12 +56,31 @@ class Ramp:
 
     def _shares(self, values: np.ndarray) -> np.ndarray:
         """How far from the surface's colour to the accent's those of the values are, from 0 to 1."""
+        return LEAST_SHARE + (1 - LEAST_SHARE) * self.positions(values)
+
+    def positions(self, values: np.ndarray) -> np.ndarray:
+        """Where values are on the scale, from 0 at its low end to 1 at its high end."""
         low, high, at = self.low, self.high, values
         if self.log:
             low, high, at = math.log1p(low), math.log1p(high), np.log1p(np.maximum(values, 0))
         differ = high > low and not math.isclose(low, high)  # means of equal values differ in the last digit
-        shares = (at - low) / (high - low) if differ else np.ones(len(values))
-        return LEAST_SHARE + (1 - LEAST_SHARE) * np.clip(np.nan_to_num(shares), 0.0, 1.0)
+        positions = (at - low) / (high - low) if differ else np.ones(len(values))
+        return np.clip(np.nan_to_num(positions), 0.0, 1.0)
+
+    def values_at(self, positions: np.ndarray) -> np.ndarray:
+        """The values at positions of the scale."""
+        if not self.log:
+            return self.low + (self.high - self.low) * positions
+        low, high = math.log1p(self.low), math.log1p(self.high)
+        return np.expm1(low + (high - low) * positions)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """The positions and labels of the scale: its ends and, on a logarithmic one, powers of ten."""
+        low, high = self.ends
+        between = [10.0**power for power in range(16) if self.log and self.low < 10.0**power < self.high]
+        places = self.positions(np.array(between, np.float64)).tolist()
+        return [(0.0, low), *zip(places, map(scale_text, between), strict=True), (1.0, high)]
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -159,29 +178,52 @@ class Cells(pg.GraphicsObject):
 
 
 class RampScale(QWidget):
-    """The scale that explains the colours of a heat map or of densities."""
+    """The scale that explains the colours of a heat map or of densities. Labels stand below the colours of
+    their values; those without room beside the ends are left out."""
 
     def __init__(self, ramp: Ramp, title: str) -> None:
         super().__init__()
-        self._ramp = ramp
+        self._ramp, self._title = ramp, title
         low, high = ramp.ends
         self.setAccessibleName(f"{title}, from {low} to {high}")
-        metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
-        self._parts = [f"{title}  {low}", high]
-        self._widths = [metrics.horizontalAdvance(part) + theme.S for part in self._parts]
-        self.setFixedSize(sum(self._widths) + SCALE_WIDTH + theme.S, metrics.height() + 2)
+        self._metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
+        self._left = self._metrics.horizontalAdvance(title) + theme.S
+        self.bar_width = theme.current().px(SCALE_WIDTH)
+        self.labels = self._labels()
+        self.setFixedSize(self._left + self.bar_width + 1, 2 * self._metrics.height())
+
+    def _labels(self) -> list[tuple[float, str, float]]:
+        """Position, text and left edge of each label."""
+        first, *between, last = [
+            (position, text, self._edge(position, text)) for position, text in self._ramp.ticks
+        ]
+        chosen, end = [first], self._end(first)
+        for label in between:
+            if label[2] >= end and self._end(label) <= last[2]:
+                chosen.append(label)
+                end = self._end(label)
+        return [*chosen, last]
+
+    def _edge(self, position: float, text: str) -> float:
+        width = self._metrics.horizontalAdvance(text)
+        edge = self._left + position * self.bar_width - width / 2
+        return min(max(edge, self._left), self._left + self.bar_width - width)
+
+    def _end(self, label: tuple[float, str, float]) -> float:
+        return label[2] + self._metrics.horizontalAdvance(label[1]) + theme.S
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, height = QPainter(self), self.height()
+        painter, line = QPainter(self), self._metrics.height()
         painter.setFont(theme.current().tabular_font(theme.TextSize.CAPTION))
         painter.setPen(theme.current().color("muted"))
-        middle = int(Qt.AlignmentFlag.AlignVCenter)
-        left, right = self._widths
-        painter.drawText(0, 0, left, height, middle, self._parts[0])
-        painter.drawText(left + SCALE_WIDTH + theme.S, 0, right, height, middle, self._parts[1])
-        low, high = self._ramp.low, self._ramp.high
-        for step in range(SCALE_STEPS):
-            color = self._ramp.color(low + (high - low) * (step + 0.5) / SCALE_STEPS)
-            wide = SCALE_WIDTH / SCALE_STEPS
-            painter.fillRect(QRectF(left + step * wide, 2, wide + 0.5, height - 4), color)
+        painter.drawText(0, self._metrics.ascent(), self._title)
+        high = min(line, theme.current().px(SCALE_HEIGHT))
+        top = (line - high) / 2
+        positions = (np.arange(self.bar_width) + 0.5) / self.bar_width
+        for place, color in enumerate(self._ramp.colors(self._ramp.values_at(positions).tolist())):
+            painter.fillRect(QRectF(self._left + place, top, 1, high), color)
+        for position, text, edge in self.labels:
+            x = self._left + position * (self.bar_width - 1) + 0.5
+            painter.drawLine(QPointF(x, top + high), QPointF(x, line))
+            painter.drawText(QPointF(edge, line + self._metrics.ascent()), text)
         painter.end()

@@ -88,11 +88,16 @@ class FileImportDialog(WorkDialog):
 
     # ------------------------------------------------------------------ looks
 
+    def _draw_icon(self) -> None:
+        look = theme.current()
+        self.icon.setPixmap(look.icon("file").pixmap(look.icon_size()))
+
     def _make(self, what: str) -> None:
         self.title = QLabel(f"Import {visible(what)}")
         theme.variant(self.title, "title")
         self.icon = QLabel()
-        self.icon.setPixmap(theme.current().icon("file").pixmap(theme.ICON_SIDE))
+        self._draw_icon()
+        theme.current().changed.connect(self._draw_icon)
         self.about = QLabel("Reading the file…")
         theme.variant(self.about, "muted")
         self.store_box = QComboBox(accessibleName="Store")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -349,9 +350,15 @@ class ReadingForm(QWidget):
         chosen = bool(self.options)
         self.detected.setText("Detect again" if chosen else "All detected")
         self.detected.setEnabled(chosen)
-        icon = "refresh" if chosen else "check"
-        self.detected.setIcon(theme.current().icon(icon, "accent" if chosen else "success"))
-        self.problem_icon.setPixmap(theme.current().icon("warning", "warning").pixmap(theme.ICON_SIDE))
+        look = theme.current()
+        icon = look.icon("refresh", "accent") if chosen else look.icon("check", "success")
+        if not chosen:  # the button is disabled, and its icon is not
+            picture = icon.pixmap(look.icon_size())
+            icon = QIcon(picture)
+            icon.addPixmap(picture, QIcon.Mode.Disabled)
+        self.detected.setIconSize(look.icon_size())
+        self.detected.setIcon(icon)
+        self.problem_icon.setPixmap(look.icon("warning", "warning").pixmap(look.icon_size()))
 
     def _misfit(self) -> ColumnPreview | None:
         columns = self.preview.columns if self.preview is not None else ()

@@ -100,7 +100,6 @@ class ActForm(QWidget):
     def columns_choice(self, name: str, columns: Sequence[str] = ()) -> ColumnsChoice:
         """A field to choose columns; `columns` are checked at first."""
         choice = ColumnsChoice(name, list(self.types))
-        theme.variant(choice, "chip")
         choice.choose(columns)
         choice.changed.connect(self.changed)
         return choice

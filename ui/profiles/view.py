@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QShowEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -37,6 +37,10 @@ from lamella.ui.widgets.field_buttons import add_clear_button
 
 WIDTHS = (144, 96, 104, 60, 76, 100, 100, 96, 100, 160)
 MOST_WIDTH = 200
+WIDENED = (
+    Figure.NAME, Figure.MIN, Figure.MAX, Figure.MEDIAN, Figure.TYPE, Figure.TOP, Figure.MEAN, Figure.DISTINCT
+)  # fmt: skip
+"""The columns that get room for all of their texts, those first that need it most."""
 SORT_AFTER_MS = 300
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -146,7 +150,8 @@ class ProfilesView(QWidget):
         self.close_button = IconButton("close", "Back to the rows (Esc)")
         self.sorted_by: tuple[Figure, bool] | None = None
         self._rows: dict[str, ProfileRow] = {}
-        self._fitted_names: list[str] = []
+        self._by_hand: set[int] = set()
+        self._is_fitting = False
         self._again = QTimer(self, singleShot=True, interval=SORT_AFTER_MS)
         self._again.timeout.connect(self._arrange)
         self._build()
@@ -276,23 +281,39 @@ class ProfilesView(QWidget):
         look = theme.current()
         self.table.setFont(look.tabular_font("body"))
         self.table.verticalHeader().setDefaultSectionSize(look.px(24))
-        for section, width in enumerate(WIDTHS):
-            self.table.setColumnWidth(section, look.px(width))
+        self._by_hand.clear()
+        self._fit()
 
     def _fit(self) -> None:
-        """Widen columns to their texts once, as far as the window has room."""
-        if self._fitted_names == list(self._rows):
-            return
-        self._fitted_names = list(self._rows)
-        widths = [self.table.columnWidth(section) for section in range(len(WIDTHS) - 1)]
-        room = self.table.viewport().width() - sum(widths) - theme.current().px(WIDTHS[-1])
-        most = theme.current().px(MOST_WIDTH)
-        for section in (Figure.MIN, Figure.MAX, Figure.MEAN, Figure.MEDIAN, Figure.TYPE, Figure.NAME):
-            width = self.table.columnWidth(section)
-            wider = min(most, self.table.sizeHintForColumn(section)) - width
+        """Share the room: columns are no wider than their texts, and as many as possible show all of them.
+        Columns that were resized by hand keep their width."""
+        look, header = theme.current(), self.table.horizontalHeader()
+        hints = [
+            max(self.table.sizeHintForColumn(section), header.sectionSizeHint(section))
+            for section in range(len(WIDTHS))
+        ]
+        hints[Figure.SPREAD] = look.px(WIDTHS[Figure.SPREAD])
+        widths = [min(look.px(width), hint) for width, hint in zip(WIDTHS, hints, strict=True)]
+        for section in self._by_hand:
+            widths[section] = hints[section] = self.table.columnWidth(section)
+        room = self.table.viewport().width() - sum(widths)
+        for section in WIDENED:
+            wider = min(look.px(MOST_WIDTH), hints[section]) - widths[section]
             if 0 < wider <= room:
-                self.table.setColumnWidth(section, width + wider)
+                widths[section] += wider
                 room -= wider
+        self._is_fitting = True
+        for section, width in enumerate(widths):
+            self.table.setColumnWidth(section, width)
+        self._is_fitting = False
+
+    def _note_width(self, section: int) -> None:
+        if not self._is_fitting and section != len(WIDTHS) - 1:  # the last one takes the room that is left
+            self._by_hand.add(section)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def _connect(self) -> None:
         self.loader.arrived.connect(self._take)
@@ -300,6 +321,7 @@ class ProfilesView(QWidget):
         self.loader.finished.connect(self._fit)
         self.search.textChanged.connect(lambda _: self._arrange())
         self.table.horizontalHeader().sectionClicked.connect(self._sort)
+        self.table.horizontalHeader().sectionResized.connect(lambda section, *_: self._note_width(section))
         self.table.verticalScrollBar().valueChanged.connect(lambda _: self._want())
         self.table.doubleClicked.connect(self._choose)
         self.export.clicked.connect(self.export_requested)

@@ -202,6 +202,7 @@ QPushButton[variant="danger"] { color: $danger; }
 QPushButton[variant="danger"]:hover { background: $danger_soft; border-color: $danger; }
 QPushButton[variant="danger"]:disabled { color: $faint; }
 QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px 0; }
+QPushButton[variant="link"]:disabled { color: $muted; }
 QPushButton[variant="link"]:hover { color: $accent_hover; text-decoration: underline; }
 QPushButton[variant="link"]:focus { text-decoration: underline; }
 

@@ -247,6 +247,7 @@ class ColumnsChoice(ChoiceButton):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.list)
         super().__init__(label, form, parent)
+        theme.variant(self, "chip")
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._say()
         self._columns.changed.connect(self._say)

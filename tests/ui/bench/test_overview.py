@@ -15,7 +15,8 @@ from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.multiples import FIRST_SECONDS, Multiples, PlotArea, _crosses
-from lamella.ui.bench.series import PUBLISHED, Series, hover_text
+from lamella.ui.bench.quantities import BYTES, DISK, value_ticks
+from lamella.ui.bench.series import PUBLISHED, Frames, Panel, Series, hover_text
 
 Make = Callable[..., object]
 SIZES = ((1000, 700), (1280, 800), (1920, 1080))
@@ -105,6 +106,14 @@ def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multip
     assert len(set(frames)) == 1
     boxes = [area.box for area in multiples.areas]
     assert all(not box.intersects(neighbour) for box in boxes for neighbour in boxes if box is not neighbour)
+
+
+def test_sizes_that_are_not_measured_yet_have_an_axis_of_whole_bytes() -> None:
+    panel = Panel("disk_bytes", "Size on disk", "", DISK, ())
+    frames = Frames()
+    frames.fit([panel], log=True)
+    labels = [text for _, text in value_ticks(frames.frame(panel), BYTES, 400, 12)]
+    assert labels == ["1 KB", "10 KB", "100 KB", "1 MB"]
 
 
 @pytest.mark.slow

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QComboBox
 
 from lamella.core.jobs import Job
 from lamella.core.store.store import Store
+from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.file_import import FileImportDialog, ReadingDialog
 from lamella.ui.tasks import Tasks
@@ -87,6 +89,9 @@ def test_what_was_found_is_shown_before_anything_is_imported(qtbot, show, stores
     assert boxes["decimal"] == "1.234,50"
     assert boxes["header"] == "names"
     assert dialog.form.detected.text() == "All detected"
+    look = theme.current()
+    check = look.icon("check", "success").pixmap(16).toImage()
+    assert dialog.form.detected.icon().pixmap(16, QIcon.Mode.Disabled).toImage() == check
     assert cells(dialog, 0) == ["Auftrag", "PLZ", "Datum", "Betrag", "Bezahlt"]
     assert cells(dialog, 3) == ["A1", "01067", "03.01.2025", "1.234,50", "ja"]
     assert cells(dialog, 6)[1] == "leading zeros kept"

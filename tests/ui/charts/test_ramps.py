@@ -1,0 +1,35 @@
+"""The scale of a ramp: its labels stand at the colours of their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lamella.ui.charts.ramps import Ramp, RampScale
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_scale_shows_each_value_at_its_position(qtbot, log: bool) -> None:
+    ramp = Ramp(0.0, 13_052.0, log)
+    positions = np.linspace(0, 1, 11)
+    assert ramp.positions(ramp.values_at(positions)) == pytest.approx(positions)
+
+
+def test_labels_of_densities_stand_below_the_colours_of_their_values(qtbot) -> None:
+    ramp = Ramp(0.0, 13_052.0, log=True)
+    scale = RampScale(ramp, "Rows")
+    qtbot.addWidget(scale)
+    assert [text for _, text, _ in scale.labels] == ["0", "10", "100", "1,000", "13,052"]
+    picture, left = scale.grab().toImage(), scale.width() - scale.bar_width - 1
+    for position, text, _ in scale.labels:
+        drawn = picture.pixelColor(left + round(position * (scale.bar_width - 1)), scale.height() // 4)
+        color = ramp.color(float(text.replace(",", "")))
+        assert max(abs(a - b) for a, b in zip(drawn.getRgb(), color.getRgb(), strict=True)) <= 6, text
+
+
+def test_labels_do_not_overlap(qtbot) -> None:
+    scale = RampScale(Ramp(0.0, 1.2e12, log=True), "Rows")
+    qtbot.addWidget(scale)
+    ends = [edge + scale.fontMetrics().horizontalAdvance(text) for _, text, edge in scale.labels]
+    assert all(end < edge for end, (_, _, edge) in zip(ends, scale.labels[1:], strict=False))
+    assert scale.labels[-1][1] == "1.2T"
