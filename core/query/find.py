@@ -136,8 +136,7 @@ class RowSearch:
         self.strategy = self._choose() if method is None else self._strategy_of(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
-        """Find the rows. If masks find many rows to sort, DuckDB filters and sorts instead; the result's
-        strategy is then DuckDB."""
+        """Find the rows. DuckDB filters and sorts them, and is the result's strategy, if masks find many."""
         job, method = job or Job(), self.strategy.method
         if self.asks_words:
             return self._by_words(job)
@@ -203,9 +202,8 @@ class RowSearch:
 
     def _compares_repeated_texts(self, texts: Sequence[Column]) -> bool:
         """Whether the filter searches within texts that files store once each, in a dictionary."""
-        names = {
-            p.column for p in predicates(self._bound_filter) if p.operator in PARTS_OF_TEXTS or p.ignore_case
-        }
+        conditions = predicates(self._bound_filter)
+        names = {p.column for p in conditions if p.operator in PARTS_OF_TEXTS or p.ignore_case}
         return any(
             unchanged_footer(file).repeats_texts(file.names[column.key])
             for column in texts

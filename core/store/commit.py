@@ -200,7 +200,7 @@ class CatalogEntries:
         first = self._catalog.take_ids(self._table_id, count)
         self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
-        pending = PendingRows.from_first_id(first, count, lambda: values)
+        pending = PendingRows.with_ids(first, count, lambda: values)
         return SegmentEntry("pending_rows", entry, first, first + count - 1, 0, pending)
 
     def merged_rows(

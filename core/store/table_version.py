@@ -194,9 +194,7 @@ class PendingRows(MemorySegment):
     values: Callable[[], Mapping[int, pa.Array]]
 
     @classmethod
-    def from_first_id(
-        cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]
-    ) -> PendingRows:
+    def with_ids(cls, first_id: int, count: int, values: Callable[[], Mapping[int, pa.Array]]) -> PendingRows:
         return cls(count, lambda: _with_ids(first_id, count, values()), values)
 
 
@@ -522,7 +520,7 @@ class Reader:
         def parse() -> MemorySegment:
             columns, batch = self._pending("pending_rows", entry, ("columns", "batch"))
             known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
-            return PendingRows.from_first_id(first, rows, lambda: from_batch(known, batch, about))
+            return PendingRows.with_ids(first, rows, lambda: from_batch(known, batch, about))
 
         return self._parse_once("pending_rows", entry, parse)
 

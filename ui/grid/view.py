@@ -405,17 +405,15 @@ class GridView(WindowScrolling):
             self.fit_column(column)
 
     def _fit_first(self) -> None:
-        """Fit the columns once rows at the current position have been read, which are not always the first
-        that arrive."""
+        """Fit the columns once rows at the current position have been read; others may arrive first."""
         page = self.top_row() // PAGE_ROWS
         read = [c for c in self.visible_columns() if self.grid_model.pages.column(page, c) is not None]
         self._fit_next = not read
-        for column in read:
-            if column >= self._fit_from:
-                chosen = self.column_header.widths.get(self.grid_model.names[column])
-                fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
-                width = fitted if chosen is None else theme.current().px(chosen)
-                self.horizontalHeader().resizeSection(column, width)
+        for column in [c for c in read if c >= self._fit_from]:
+            chosen = self.column_header.widths.get(self.grid_model.names[column])
+            fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
+            width = fitted if chosen is None else theme.current().px(chosen)
+            self.horizontalHeader().resizeSection(column, width)
         if not self.grid_model.num_rows:
             self.column_header.fit_names()
         self.want()

@@ -471,7 +471,7 @@ class SqlEditor(StepEditor):
     def step(self) -> Sql | None:
         from lamella.core.query.sql.step import sql_step
 
-        pending: dict[str, OtherSource] = {}
+        others, pending = self.context.others(), dict[str, OtherSource]()
 
         def find(name: str) -> Source | None:
             known, other = self.context.sources.get(name) or self._opened_sources.get(name), others.get(name)
@@ -482,7 +482,6 @@ class SqlEditor(StepEditor):
                 return self.context.source
             return other.open(Job())
 
-        others = self.context.others()
         try:
             step, sources = sql_step(self.text.toPlainText(), self._rows, find)
         except LamellaError as error:

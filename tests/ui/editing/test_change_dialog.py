@@ -20,13 +20,11 @@ from lamella.core.errors import UnknownRow
 from lamella.core.jobs import Job
 from lamella.core.store.acts import KINDS
 from lamella.core.store.commit import Commit
-from lamella.core.store.effects import Preview
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.file_import import ReadingDialog
 from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import EmptyNote
 
 ROWS = 300
 LATE = col("dep_delay") > 60
@@ -595,20 +593,3 @@ def test_every_kind_of_act_has_a_form(flights: Table, open_dialog: Opened) -> No
         assert dialog.choose_kind(kind.id) is dialog.form
         QApplication.processEvents()
         assert dialog.form.isVisible()
-
-
-def test_the_preview_says_what_it_is_for_and_what_its_numbers_are(
-    qtbot: QtBot, flights: Table, open_dialog: Opened
-) -> None:
-    dialog = open_dialog(flights, "split", column="carrier")
-    dialog.show()
-    (note,) = dialog.preview.findChildren(EmptyNote)
-    (corner,) = (label for label in dialog.preview.findChildren(QLabel) if label.text() == "_id")
-    assert note.isVisible() and not corner.isVisible()
-    dialog.preview.show_preview(
-        Preview(
-            pa.table({"_id": [7]}), pa.table({"carrier": ["AA"]}), pa.table({"carrier": ["UA"]}), ("",), ("",)
-        )
-    )
-    assert not note.isVisible() and corner.isVisible()
-    assert dialog.preview.verticalHeaderItem(0).text() == "7"

@@ -17,7 +17,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
-from lamella.ui.steps.chips import StepChip, StepMenu
+from lamella.ui.steps.chips import StepChip
 from lamella.ui.steps.grouping import GroupEditor
 from lamella.ui.steps.join_editor import JoinEditor
 from lamella.ui.steps.kinds import KINDS
@@ -69,19 +69,6 @@ def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
     assert tab.status.startswith("4 groups of 1,000 rows")
     qtbot.keyClick(tab.steps, Qt.Key.Key_Escape)
     assert tab.steps.editor is None and texts(tab) == ["by carrier: n"]
-
-
-def test_the_icons_of_the_menu_of_steps_grow_with_the_text(qtbot: QtBot) -> None:
-    theme.current().set_text_scale(1.0)
-    menu = StepMenu()
-    qtbot.addWidget(menu)
-    menu.show()
-    before = menu.list.iconSize()
-    theme.current().set_text_scale(1.5)
-    try:
-        assert menu.list.iconSize() == before * 1.5
-    finally:
-        theme.current().set_text_scale(1.0)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton
@@ -16,7 +15,6 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, col
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Join, Pipeline, Where
-from lamella.core.scan.parquet_file import SIGNATURE_BYTES
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
@@ -552,25 +550,6 @@ def test_a_store_is_made_opened_and_closed(
     qtbot.waitUntil(lambda: len(window.library.stores) == 2)
     qtbot.waitUntil(lambda: stores.current_page is not None and stores.current_page.sizes is not None)
     shutil.rmtree(tmp_path / "new" / "data" / "nothing", ignore_errors=True)
-
-
-def test_encrypted_parquet_is_explained_with_what_to_do(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path
-) -> None:
-    """The footer is signed, as it is where columns are encrypted."""
-    path = tmp_path / "secret.parquet"
-    pq.write_table(pa.table({"n": [1]}), path)
-    content = path.read_bytes()
-    size = int.from_bytes(content[-8:-4], "little") + SIGNATURE_BYTES
-    path.write_bytes(content[:-8] + bytes(SIGNATURE_BYTES) + size.to_bytes(4, "little") + b"PAR1")
-    window.open_paths([path])
-    qtbot.waitUntil(lambda: bool(window.findChildren(ErrorDialog)))
-    dialog = window.findChildren(ErrorDialog)[-1]
-    texts = [label.text() for label in dialog.findChildren(QLabel)]
-    assert "secret.parquet has encrypted columns" in texts
-    assert "Its footer is signed, as it is in files with encrypted columns" in texts
-    assert "Decrypt it with the program that has its keys" in texts
-    dialog.close()
 
 
 def test_in_front_of_a_sql_result_the_commands_are_for_the_store_of_imports(
