@@ -282,7 +282,7 @@ class _News(QLabel):
         self._elide()
 
     def _elide(self) -> None:
-        elided = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width())
+        elided = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, self.width())
         self.setText(elided)
         self.setToolTip(self._text if elided != self._text else "")
 

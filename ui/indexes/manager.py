@@ -140,7 +140,7 @@ class IndexesDialog(QDialog):
         layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
         layout.setSpacing(theme.M)
         layout.addWidget(self.messages)
-        layout.addWidget(self.nothing)
+        layout.addWidget(self.nothing, 1)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.form)
         layout.addLayout(under_way)

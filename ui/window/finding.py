@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSignalBlocker, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Progress
@@ -313,9 +313,9 @@ class Finding(QObject):
             self._handle = None
             self._show_hits()
             if isinstance(error, LamellaError):
-                self.bar.say(str(error), "danger")
+                self.bar.say(error.headline if isinstance(error, FileProblem) else str(error), "danger")
                 self.bar.set_counting(False)
-            else:
+            if isinstance(error, FileProblem) or not isinstance(error, LamellaError):
                 self._tab.failures.show(error)
 
     def _refuse(self, error: Exception) -> None:

@@ -50,3 +50,15 @@ def test_its_options_stay_where_they_are_while_it_counts(qtbot) -> None:
         bar.layout().activate()
         places.append([option.x() for option in (bar.case, bar.whole, bar.regex)])
     assert places[0] == places[1]
+
+
+def test_a_long_text_keeps_its_beginning_and_its_end(qtbot) -> None:
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.resize(780, bar.sizeHint().height())
+    bar.show()
+    text = f"readings of {'all ' * 60}stations.parquet: could not be read"
+    bar.say(text, "danger")
+    qtbot.waitUntil(lambda: bar.news.toolTip() == text)
+    cut = QLabel.text(bar.news)
+    assert cut.startswith("readings of all") and cut.endswith("could not be read")

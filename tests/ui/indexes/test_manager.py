@@ -112,6 +112,8 @@ def test_drop_asks_and_offers_to_build_it_again(dialog, table, wait_for_list, qt
     click(next(button for button in box.buttons() if button.text() == "Drop"))
     wait_for_list(0)
     assert not table.indexes
+    dialog.layout().activate()
+    assert dialog.messages.height() < 2 * dialog.messages.buttons[0].height()
     (again,) = dialog.messages.buttons
     click(again)
     assert wait_for_list(1)[0][:3] == ["title × 3", "Full text", "None: words as written"]

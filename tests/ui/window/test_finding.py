@@ -304,3 +304,20 @@ def test_a_file_that_vanishes_says_so_in_the_bar(window, file_tab, file, find, q
     qtbot.waitUntil(lambda: not file_tab.finding.running, timeout=10_000)
     said = file_tab.finding.bar.news.text()
     assert said.endswith("of 11") or "flights.parquet" in said
+
+
+def test_a_file_that_cannot_be_read_is_named_without_its_folders(window, tmp_path, find, settled) -> None:
+    folder = tmp_path / "readings of all stations in one folder" / "another folder below it"
+    folder.mkdir(parents=True)
+    path = folder / "readings.parquet"
+    texts = [f"row {i}" for i in range(200_000)]
+    pq.write_table(pa.table({"n": range(len(texts)), "text": texts}), path, row_group_size=50_000)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 1_000] = bytes(1_000)
+    path.write_bytes(content)
+    window.open_paths([path])
+    tab = settled()
+    assert find("no such text").startswith("readings.parquet could not be read")
+    assert "Check that the file is whole" in tab.messages.label.text()
+    assert [button.text() for button in tab.messages.buttons][-1] == "Reload"
