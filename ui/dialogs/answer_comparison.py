@@ -77,7 +77,7 @@ def verdict(comparison: Comparison) -> str:
     if comparison.problem:
         return comparison.problem
     count = len(comparison.differences)
-    more = "more than " if comparison.more else ""
+    more = "more than " if comparison.has_more else ""
     return f"The answers differ in {more}{quantity(count, 'place')}"
 
 

@@ -74,7 +74,7 @@ def test_a_text_is_a_condition_and_is_written_like_that(name: str, text: str, ex
         ("n", ">", "needs a value"),
         ("n", "1~x", "'x' is not a number"),
         ("name", "=", "needs a value"),
-        ("name", "/(/", "missing"),
+        ("name", "/(/", "unclosed bracket"),
         ("day", "x", "write a date"),
         ("late", "maybe", "maybe"),
         ("at", "Oslo", "does not apply"),

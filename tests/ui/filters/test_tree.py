@@ -96,7 +96,7 @@ def test_what_is_off_or_unfinished_is_left_out() -> None:
         (Condition("carier", "eq", ["AA"]), "column", "Did you mean 'carrier'"),
         (Condition("dep_delay", "gt", ["soon"]), "value", "'soon' is not a number"),
         (Condition("dep_delay", "between", ["1"]), "value", "needs a value"),
-        (Condition("carrier", "regex", ["("]), "value", "missing"),
+        (Condition("carrier", "regex", ["("]), "value", "unclosed bracket"),
     ],
 )
 def test_a_problem_names_its_field(condition: Condition, place: str, reason: str) -> None:

@@ -107,13 +107,22 @@ def test_cards_follow_columns(file_tab, wait_for_cards, qtbot) -> None:
 def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, wait_for_cards) -> None:
     tab = wait_for_cards()
     face = tab.grid.cards.loader.face("delay")
-    assert (face.card.all.rows, face.card.all.min, face.card.all.max, face.card.met) == (1000, -50, 449, None)
+    assert (
+        face.card.figures.rows,
+        face.card.figures.min,
+        face.card.figures.max,
+        face.card.matching_figures,
+    ) == (1000, -50, 449, None)
     assert face.texts.captions[0] == "−50 – 449"
     assert tab.grid.cards.loader.face("carrier").texts.missing == "25% null"
     tab.set_filter(col("delay") >= 400)
     tab = wait_for_cards()
     face = tab.grid.cards.loader.face("delay")
-    assert (face.card.all.rows, face.card.met.rows, face.texts.captions[0]) == (1000, 100, "400 – 449")
+    assert (face.card.figures.rows, face.card.matching_figures.rows, face.texts.captions[0]) == (
+        1000,
+        100,
+        "400 – 449",
+    )
 
 
 @pytest.mark.slow
@@ -123,11 +132,15 @@ def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file
     wait_for_cards().add_step(Compute((("hours", col("delay") / 100), ("carrier", col("delay") % 10))))
     tab = wait_for_cards()
     cards = {name: tab.grid.cards.loader.face(name).card for name in ("delay", "hours", "carrier")}
-    assert [(card.all.rows, card.met.rows) for card in cards.values()] == [(1000, 100)] * 3
-    assert (cards["hours"].all.min, cards["hours"].met.min, cards["hours"].met.max) == (-0.5, 4.0, 4.49)
-    assert (cards["carrier"].met.min, cards["carrier"].met.max) == (0, 9)
+    assert [(card.figures.rows, card.matching_figures.rows) for card in cards.values()] == [(1000, 100)] * 3
+    assert (
+        cards["hours"].figures.min,
+        cards["hours"].matching_figures.min,
+        cards["hours"].matching_figures.max,
+    ) == (-0.5, 4.0, 4.49)
+    assert (cards["carrier"].matching_figures.min, cards["carrier"].matching_figures.max) == (0, 9)
     tab.add_step(Compute((("hours", col("delay") / 10),)))
-    assert wait_for_cards().grid.cards.loader.face("hours").card.met.max == 44.9
+    assert wait_for_cards().grid.cards.loader.face("hours").card.matching_figures.max == 44.9
 
 
 @pytest.mark.slow
@@ -135,7 +148,12 @@ def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_
     file_tab.set_filter(col("delay") >= 400)
     wait_for_cards().add_step(Compute((("delay", col("delay") * 2),)))
     card = wait_for_cards().grid.cards.loader.face("delay").card
-    assert (card.all.rows, card.all.min, card.all.max, card.met) == (100, 800, 898, None)
+    assert (card.figures.rows, card.figures.min, card.figures.max, card.matching_figures) == (
+        100,
+        800,
+        898,
+        None,
+    )
 
 
 @pytest.mark.slow
@@ -166,7 +184,7 @@ def test_brushing_bars_filters_a_range_and_again_another(file_tab, wait_for_card
     release(tab, bar_point(tab, "delay", 2))
     tab = wait_for_cards()
     assert tab.where == col("delay").between(bars.edges[1], bars.edges[4] - 1)
-    assert tab.view.num_rows == sum(bars.all[2:5])
+    assert tab.view.num_rows == sum(bars.counts[2:5])
     bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
     click(tab, bar_point(tab, "delay", 0))
     tab = wait_for_cards()
@@ -226,7 +244,7 @@ def test_the_keyboard_reaches_cards_and_filters(file_tab, wait_for_cards, go_to)
     QTest.keyClick(cards, Qt.Key.Key_Down)
     QTest.keyClick(cards, Qt.Key.Key_Down, SHIFT)
     bars = cards.bars_of(0)
-    assert f"below {bars.edges[1]}: {sum(bars.all[:2])} rows" in cards.accessibleName()
+    assert f"below {bars.edges[1]}: {sum(bars.counts[:2])} rows" in cards.accessibleName()
     QTest.keyClick(cards, Qt.Key.Key_Escape)
     QTest.keyClick(cards, Qt.Key.Key_Right)
     QTest.keyClick(cards, Qt.Key.Key_Down)
@@ -243,7 +261,7 @@ def test_a_tip_has_exact_counts(file_tab, wait_for_cards) -> None:
     tab = wait_for_cards()
     cards, bars = tab.grid.cards, tab.grid.cards.bars_of(0)
     tip = cards.tip(0, cards.mark_at(bar_point(tab, "delay", 1)))
-    assert tip.splitlines()[0] == f"{bars.edges[0]} – {bars.edges[1] - 1}: {bars.all[1]} rows".replace(
+    assert tip.splitlines()[0] == f"{bars.edges[0]} – {bars.edges[1] - 1}: {bars.counts[1]} rows".replace(
         "-", "−"
     )
     assert "delay · int32" in tip and "1,000 rows · ≈ 500 different values" in tip
@@ -266,7 +284,7 @@ def test_a_sample_comes_first_where_there_are_many_rows(
     window.open_paths([file])
     tab = wait_for_cards()
     assert begun == [True, True, False, True, False, False], "one exact card is begun beside the samples"
-    assert tab.grid.cards.loader.face("delay").card.all.rows == 1000
+    assert tab.grid.cards.loader.face("delay").card.figures.rows == 1000
     sampled = core_cards.cached_card(tab.view.snapshot, "delay", sampled=True)
     assert "From a sample of 20 rows" in texts_of(sampled).summary
 
@@ -402,7 +420,7 @@ def test_cards_grow_with_the_text(file_tab, wait_for_cards) -> None:
 @pytest.mark.slow
 def test_changed_rows_have_new_cards(window, table_tab, wait_for_cards, cell_text) -> None:
     tab = wait_for_cards()
-    assert tab.grid.cards.loader.face("delay").card.all.max == 449
+    assert tab.grid.cards.loader.face("delay").card.figures.max == 449
     tab.table.update([{"_id": 1, "delay": 5000}])
     tab.reload()
-    assert wait_for_cards().grid.cards.loader.face("delay").card.all.max == 5000
+    assert wait_for_cards().grid.cards.loader.face("delay").card.figures.max == 5000
