@@ -88,7 +88,7 @@ class ReplaceDialog(QDialog):
         super().__init__(parent)
         self._stage, self._staged_edits = stage, staged
         self._table, self._name, self._tasks = table, name, tasks
-        self._scopes, self._columns = scopes, columns
+        self._scopes, self._columns = scopes, list(columns)
         self._reading: Handle | None = None
         self._writing: Handle | None = None
         self._proposal: tuple[ReplacePlan, Replacements] | None = None
@@ -113,14 +113,19 @@ class ReplaceDialog(QDialog):
         self.find.setText(text)
         for box, on in ((self.case, case), (self.whole, whole), (self.regex, regex)):
             box.setChecked(on)
-        column_sets = [set(names) for _, names in self._columns]
-        if columns is not None and set(columns) in column_sets:
-            self.columns.setCurrentIndex(column_sets.index(set(columns)))
-        elif columns is None:
-            self.columns.setCurrentIndex(
-                max(range(len(column_sets)), key=lambda place: len(column_sets[place]))
-            )
+        texts = max((names for _, names in self._columns), key=len)
+        searched = [name for name in texts if columns is None or name in columns]
+        if searched:
+            self._choose_columns(searched)
         self.with_.setFocus()
+
+    def _choose_columns(self, names: Sequence[str]) -> None:
+        column_sets = [set(group) for _, group in self._columns]
+        if set(names) not in column_sets:
+            column_sets.append(set(names))
+            self._columns.append((f"The {len(names):,} searched text columns", names))
+            self.columns.addItem(self._columns[-1][0])
+        self.columns.setCurrentIndex(column_sets.index(set(names)))
 
     def _make(self) -> None:
         self.find, self.with_ = QLineEdit(), QLineEdit()

@@ -145,6 +145,34 @@ def test_whole_cells_of_all_text_columns(table_tab, table, go_to, replace, ready
     assert [table.get(i)["note"] for i in (3, 4)] == ["United", "UA 7"]
 
 
+@pytest.mark.parametrize(
+    ("searched", "expected"),
+    [
+        (("a", "b", "n"), ("The 2 searched text columns", 4)),
+        (("a", "n"), ("a", 2)),
+        (("a", "b", "c", "n"), ("All 3 text columns", 6)),
+        (None, ("All 3 text columns", 6)),
+    ],
+)
+def test_only_the_searched_columns_are_replaced(
+    window, store, go_to, replace, ready, settled, searched, expected
+) -> None:
+    words = ["tea", "tea"]
+    store.create_table("words", {"a": words, "b": words, "c": words, "n": [1, 2]})
+    window.opening.open_key((str(store.path), "words"))
+    tab = settled()
+    go_to(tab, 0, "c")
+    window.commands["find"].trigger()
+    tab.finding.bar.columns.choose(searched)
+    QTest.keyClicks(tab.finding.bar.field, "tea")
+    go_to(tab, 0, "c")
+    dialog, (label, cells) = replace(tab), expected
+    assert dialog.columns.currentText() == label
+    QTest.keyClicks(dialog.with_, "coffee")
+    assert ready(dialog).replace.text() == f"Change {cells} cells"
+    dialog.reject()
+
+
 @pytest.mark.slow
 def test_rows_stay_where_they_are_after_a_replacement(
     window, table_tab, table, go_to, replace, ready, settled
