@@ -199,7 +199,12 @@ class SqlConsoles(QObject):
             if key is None:
                 console.results.messages.say(f"{query.name} is no longer open", kind="message-danger")
             else:
-                window.opening.open_key(key, lambda tab: tab.apply(line))
+                window.opening.open_key(key, lambda tab: show_rows(tab, line))
+
+        def show_rows(tab: DatasetTab, line: Line) -> None:
+            if tab.charting.is_shown:  # of columns that the answer need not have
+                tab.charting.hide()
+            tab.apply(line)
 
         window.tasks.read(
             read, show,

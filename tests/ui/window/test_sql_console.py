@@ -541,7 +541,10 @@ def test_a_closed_console_comes_back_with_its_text(qtbot, window, console):
     assert back.editor.textCursor().position() == 3 and back.state()["parameters"] == state["parameters"]
 
 
-def test_a_statement_becomes_steps_of_its_table(qtbot, window, console):
+@pytest.mark.parametrize("is_charted", [False, True])
+def test_a_statement_becomes_steps_of_its_table(qtbot, window, console, request, is_charted):
+    if is_charted:
+        request.getfixturevalue("chart")()
     console.editor.setPlainText(
         "select carrier, count(*) as n from flights where delay > 100 group by carrier"
     )
@@ -550,6 +553,7 @@ def test_a_statement_becomes_steps_of_its_table(qtbot, window, console):
     tab = window.tabs.dataset_tab
     qtbot.waitUntil(lambda: len(tab.line.steps) > 0 and not tab.loader.running)
     assert [step.kind for step in tab.line.steps][:2] == [Where, Group]
+    assert not tab.charting.is_shown
 
 
 @pytest.mark.slow
