@@ -171,6 +171,7 @@ class SettingRow(QWidget):
         self.title.setFont(theme.current().font("body", bold=True))
         origin, value = self._settings.origin(name), self._settings[name]
         self.editor.show_value(value)
+        self._say("")
         free = origin in (Origin.DEFAULT, Origin.FILE)
         self.editor.setEnabled(free)
         self.reset.setVisible(origin is Origin.FILE)
@@ -190,7 +191,6 @@ class SettingRow(QWidget):
             except LamellaError as error:
                 self._say(error.fix or str(error))
                 return
-        self._say("")
         self.refresh()
 
     def _say(self, reason: str) -> None:
@@ -314,6 +314,7 @@ class TextEditor(Editor):
 
     def show_value(self, value: Value) -> None:
         self._shown_text = str(value)
+        theme.variant(self.box, "")
         if self.box.text() != self._shown_text:
             self.box.setText(self._shown_text)
             self.box.setCursorPosition(0)

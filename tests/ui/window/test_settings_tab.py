@@ -85,6 +85,17 @@ def test_text_that_cannot_be_is_said_at_once_and_changes_nothing(qtbot, page, me
     assert memory.settings["mongodb_uri"] == "mongodb://other:1" and not row.reason.isVisible()
 
 
+def test_the_reason_goes_when_the_saved_text_comes_back(qtbot, page):
+    row = page.rows["mongodb_uri"]
+    before = row.editor.box.text()
+    row.editor.box.selectAll()
+    qtbot.keyClicks(row.editor.box, "localhost")
+    assert row.reason.isVisible() and row.editor.box.property("variant") == "invalid"
+    page.refresh()
+    assert row.editor.box.text() == before
+    assert not row.reason.isVisible() and row.editor.box.property("variant") == ""
+
+
 @pytest.mark.parametrize("kind", ["no folder", "no store", "not the whole path"])
 def test_folder_without_a_store_is_refused_beside_its_field(qtbot, page, memory, tmp_path, kind):
     folder = {"no folder": tmp_path / "nowhere", "no store": tmp_path, "not the whole path": Path("here")}[
