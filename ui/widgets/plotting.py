@@ -36,12 +36,23 @@ def cosmetic_pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.S
     return pen
 
 
+class _PicturePainter(QPainter):
+    """Widens cosmetic pens, whose widths Qt takes as dots of the picture. Items of a scene that are written
+    in Python are passed this very object."""
+
+    def setPen(self, pen: QPen | QColor | Qt.PenStyle) -> None:
+        if isinstance(pen, QPen) and pen.isCosmetic():
+            pen = QPen(pen)
+            pen.setWidthF(DOTS_PER_POINT * max(pen.widthF(), 1.0))
+        super().setPen(pen)
+
+
 def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:
     """A drawing as an image."""
     image = QImage(size * DOTS_PER_POINT, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(DOTS_PER_POINT)
     image.fill(theme.current().color("surface"))
-    painter = QPainter(image)
+    painter = _PicturePainter(image)
     try:
         paint(painter)
     finally:
