@@ -59,9 +59,9 @@ def figure_title(spec: ChartSpec) -> str:
         return "Rows"
     if spec.aggregate == "count":
         return f"Rows with {visible(spec.measure)}"
-    usual = f"{AGGREGATES[spec.aggregate].capitalize()} of"
-    words = {"distinct": "Distinct values of", "min": "Least", "max": "Greatest"}
-    return f"{words.get(spec.aggregate, usual)} {visible(spec.measure)}"
+    if spec.aggregate == "distinct":
+        return f"Distinct values of {visible(spec.measure)}"
+    return f"{AGGREGATES[spec.aggregate].capitalize()} of {visible(spec.measure)}"
 
 
 def figures_are_durations(spec: ChartSpec, types: Mapping[str, pa.DataType]) -> bool:
@@ -239,7 +239,7 @@ def _box_lines(row: Mapping[str, Any], text: Callable[[float], str]) -> list[str
         f"Median: {text(row['value'])}",
         f"Middle half: {text(row['q1'])} to {text(row['q3'])}",
         f"Whiskers: {text(row['low'])} to {text(row['high'])}",
-        f"Least and greatest: {text(row['least'])}, {text(row['greatest'])}",
+        f"Minimum and maximum: {text(row['least'])}, {text(row['greatest'])}",
         f"Beyond the whiskers: {row['outliers']:,}",
     ]
 

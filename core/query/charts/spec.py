@@ -30,8 +30,8 @@ AGGREGATES = {
     "sum": "sum",
     "mean": "mean",
     "median": "median",
-    "min": "least",
-    "max": "greatest",
+    "min": "minimum",
+    "max": "maximum",
     "distinct": "distinct",
 }
 """Aggregates that compute a figure from the rows of a group, with their names on screen."""

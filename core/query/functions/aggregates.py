@@ -204,9 +204,11 @@ _TABLE = (
     ),
     AggregateFunction("sum", "sum", _addable, _total, _sum, _NUMBERS),
     AggregateFunction("avg", "average", _addable, _mean, _average, _NUMBERS),
-    AggregateFunction("min", "least", _scalar, _own_type, lambda operand: operand.call("min", operand.value)),
     AggregateFunction(
-        "max", "greatest", _scalar, _own_type, lambda operand: operand.call("max", operand.value)
+        "min", "minimum", _scalar, _own_type, lambda operand: operand.call("min", operand.value)
+    ),
+    AggregateFunction(
+        "max", "maximum", _scalar, _own_type, lambda operand: operand.call("max", operand.value)
     ),
     AggregateFunction("first", "first", _takes_any, _own_type, _end(last=False), "anything", is_ordered=True),
     AggregateFunction("last", "last", _takes_any, _own_type, _end(last=True), "anything", is_ordered=True),
