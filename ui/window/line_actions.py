@@ -67,7 +67,7 @@ class LineActions(QObject):
         super().__init__(tab)
         self._tab, self._saved_views, self._problem = tab, saved_views, ""
         self.form = NameForm(
-            "view", "Saves the steps and the layout of the columns; rows are read again each time."
+            "view", "Saves the steps, the layout of the columns and the chart; rows are read again each time."
         )
         self._popover = Popover(self.form, tab.steps.bar.save)
         bar = tab.steps.bar
