@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
@@ -112,9 +113,15 @@ class MessageBar(QWidget):
         self._layout.activate()
         self.layout().activate()
         height = self.layout().totalHeightForWidth(width)
-        bar = self._host_bar.height() if self._host_bar is not None and self._host_bar.isVisible() else 0
-        self.setGeometry(0, max(0, self._host.height() - bar - height), width, height)
+        self.setGeometry(0, max(0, self._host.height() - self._bar_height - height), width, height)
         self.raise_()
+
+    @property
+    def _bar_height(self) -> int:
+        bar = self._host_bar
+        if bar is None or not shiboken6.isValid(bar):  # the host's deletion takes its scroll bars first
+            return 0
+        return bar.height() if bar.isVisible() else 0
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QWidget
+import shiboken6
+from PySide6.QtWidgets import QScrollBar, QWidget
 
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -61,3 +62,12 @@ def test_buttons_are_below_a_text_that_needs_more_than_two_lines_beside_them(hos
     assert bar.label.height() >= bar.label.heightForWidth(bar.label.width())
     host.resize(2400, 300)
     assert first.mapTo(bar, first.rect().topLeft()).x() > bar.label.geometry().right()
+
+
+def test_a_message_outlives_the_scroll_bar_it_lies_above(host) -> None:
+    scroll_bar, message_bar = QScrollBar(host), MessageBar(host)
+    message_bar.float_over(host, scroll_bar)
+    message_bar.say("Copied 2 rows")
+    shiboken6.delete(scroll_bar)
+    host.resize(500, 400)
+    assert message_bar.geometry().bottom() == 399
