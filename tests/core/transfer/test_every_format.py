@@ -159,7 +159,7 @@ import pyarrow.parquet as pq
 
 table = pq.ParquetFile(sys.argv[1]).read()
 for known in FORMATS:
-    odd = [field.name for field in table.schema if kind_of(field.type) in known.refused]
+    odd = [field.name for field in table.schema if kind_of(field.type) in known.refused_kinds]
     part = table.drop_columns(odd)
     rows = Rows(part.schema, iter([part]), len(part), "t")
     Destination.of(Path(sys.argv[1]).with_name("out" + known.suffixes[0])).write(rows, Job())

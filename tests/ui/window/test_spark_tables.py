@@ -298,7 +298,7 @@ def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
             4_900 + below - 1,
         )
         assert (
-            sum(value.count for value in texts.top) == ROWS
+            sum(value.total for value in texts.top) == ROWS
             and sum(value.matching_count for value in texts.top) == met
         )
         bars = tab.grid.cards.bars_of(0)
