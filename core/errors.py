@@ -244,6 +244,11 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(_sign, text)
 
 
+def visible_name(name: str) -> str:
+    """Return a name for people to read on one line: `visible`, with ↵ for line feeds and ⇥ for tabs."""
+    return visible(name.replace("\r\n", "\n")).replace("\n", "↵").replace("\t", "⇥")
+
+
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Terminals take U+009B for ESC and a bracket; U+2028 and U+2029 break lines, and the higher ones control the
 direction of writing."""

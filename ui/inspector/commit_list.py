@@ -18,7 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from lamella.core.errors import visible
+from lamella.core.errors import visible, visible_name
 from lamella.core.phrases import sentence_case
 from lamella.core.store.commit import Commit
 from lamella.ui import theme
@@ -32,8 +32,7 @@ DAYS_BY_NAME = 7
 
 
 def title_of(commit: Commit) -> str:
-    text = visible(commit.message or commit.kind)
-    return sentence_case(text)
+    return sentence_case(visible_name(commit.message or commit.kind))
 
 
 def time_text(time: dt.datetime | None, now: dt.datetime) -> str:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import visible
+from lamella.core.errors import visible, visible_name
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.commit import Commit
@@ -141,7 +141,7 @@ class HistoryPage(QWidget):
         self._handle = None
         before = [commit.version for commit in self.selected]
         self.model.show(first.commits, first.total)
-        self.title.setText(visible(first.name))
+        self.title.setText(visible_name(first.name))
         versions = quantity(first.total, "version")
         self.figures.setText(f"{versions} · {size_text(first.bytes)}")
         self.select(before[0] if before and self.model.place_of(before[0]) >= 0 else first.commits[0].version)

@@ -42,6 +42,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.errors import visible_name
 from lamella.core.query.steps import Step
 from lamella.ui import theme
 from lamella.ui.steps.kinds import KINDS
@@ -398,8 +399,8 @@ class StepsBar(QFrame):
     def __init__(self, name: str, icon: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.variant(self, "bar")
-        self.source = QLabel(name)
-        self.source.setAccessibleName(f"Steps over {name}")
+        self.source = QLabel(visible_name(name), textFormat=Qt.TextFormat.PlainText)
+        self.source.setAccessibleName(f"Steps over {visible_name(name)}")
         self.source.setFont(theme.current().font(bold=True))
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import visible
+from lamella.core.errors import visible, visible_name
 from lamella.core.phrases import sentence_case, size_text
 from lamella.core.store.sizes import StoreSizes, TableSizes
 from lamella.ui import theme
@@ -137,7 +137,7 @@ class SizesTree(QTreeWidget):
         figures = [_shown_size(size) for size in sizes]
         if table.rows and not table.bytes:
             figures[0] = "in the catalog"
-        item = self._line([visible(table.name), f"{table.rows:,}", "", *figures])
+        item = self._line([visible_name(table.name), f"{table.rows:,}", "", *figures])
         item.setData(NAME, TABLE, table.name)
         item.setIcon(NAME, look.icon("table"))
         item.setData(NAME, SHARES, [size / largest for size in sizes])
@@ -161,7 +161,7 @@ class SizesTree(QTreeWidget):
         head = self._heading(f"Columns · {len(table.columns):,}")
         largest = max((column.bytes for column in table.columns), default=0) or 1
         for column in sorted(table.columns, key=lambda column: -column.bytes)[:MOST_LISTED]:
-            line = self._line([visible(column.name), "", "", size_text(column.bytes)])
+            line = self._line([visible_name(column.name), "", "", size_text(column.bytes)])
             line.setToolTip(NAME, visible(f"{column.type}, {column.encoding}"))
             line.setData(NAME, SHARES, [column.bytes / largest])
             head.addChild(line)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import visible
+from lamella.core.errors import visible, visible_name
 from lamella.core.phrases import quantity
 from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
@@ -226,7 +226,7 @@ class Sidebar(QWidget):
             self._stores.removeChild(item)
             _delete(item)
         for store in stores:
-            item = QTreeWidgetItem(self._stores, [store.name])
+            item = QTreeWidgetItem(self._stores, [visible_name(store.name)])
             item.setData(0, ROLE, Entry("store", (str(store.path),), store.name, str(store.path)))
             item.setToolTip(0, str(store.path))
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
@@ -239,7 +239,7 @@ class Sidebar(QWidget):
             if not store.tables:
                 hint = QTreeWidgetItem(item, ["No tables yet"])
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
-            item.setExpanded(open_before.get(store.name, True))
+            item.setExpanded(open_before.get(item.text(0), True))
         self._stores.setExpanded(True)
         self._restyle()
         self._narrow()
@@ -264,7 +264,7 @@ class Sidebar(QWidget):
             counted = quantity(rows, "row")
             item.setData(0, ROWS_ROLE, rows)
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, counted)
-            item.setToolTip(0, f"{entry.tip} · {counted}")
+            item.setToolTip(0, f"{visible_name(entry.tip)} · {counted}")
 
     def show_problem(self, why: str) -> None:
         """Show an entry instead of the store for imports, because there is none."""
@@ -390,9 +390,9 @@ class Sidebar(QWidget):
         self._narrow()
 
     def _leaf(self, parent: QTreeWidgetItem, entry: Entry) -> QTreeWidgetItem:
-        item = QTreeWidgetItem(parent, [entry.text])
+        item = QTreeWidgetItem(parent, [visible_name(entry.text)])
         item.setData(0, ROLE, entry)
-        item.setToolTip(0, entry.tip)
+        item.setToolTip(0, visible_name(entry.tip))
         self._say_rows(item, entry)
         return item
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
 
-from lamella.core.errors import visible
+from lamella.core.errors import visible, visible_name
 from lamella.ui import theme
 from lamella.ui.widgets.controls import IconButton, without_mnemonic
 from lamella.ui.widgets.popover import close_popups
@@ -229,16 +229,16 @@ class TabSet(QStackedWidget):
 
     def _insert(self, place: int, widget: QWidget, title: str, icon: str, tip: str) -> None:
         widget.setProperty("icon", icon)
-        widget.setProperty("title", visible(title))
+        widget.setProperty("title", visible_name(title))
         widget.setProperty("tip", visible(tip))
-        self.tabs.insertTab(place, widget, theme.current().icon(icon), without_mnemonic(visible(title)))
+        self.tabs.insertTab(place, widget, theme.current().icon(icon), without_mnemonic(visible_name(title)))
         self.tabs.setTabToolTip(place, visible(tip))
 
     def rename(self, widget: QWidget, title: str, tip: str) -> None:
-        widget.setProperty("title", visible(title))
+        widget.setProperty("title", visible_name(title))
         widget.setProperty("tip", visible(tip))
         place = self.tabs.indexOf(widget)
-        self.tabs.setTabText(place, without_mnemonic(visible(title)))
+        self.tabs.setTabText(place, without_mnemonic(visible_name(title)))
         self.tabs.setTabToolTip(place, visible(tip))
 
     def mark(self, widget: QWidget, unsaved: str) -> None:

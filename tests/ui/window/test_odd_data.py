@@ -291,3 +291,18 @@ def test_menus_open_where_there_is_nothing(window: MainWindow, open_tab: Callabl
     close_popups()
     tab.dragging.drag()
     assert tab.view.num_rows == 0
+
+
+def test_a_table_name_with_a_line_break_stands_on_one_line(window, store, settled, qtbot) -> None:
+    name = "two\nlines\tand \u202e<b>thgir</b>"
+    shown = "two↵lines⇥and \\u202e<b>thgir</b>"
+    store.create_table(name, pa.table({"a": [1]}))
+    window.library.refresh()
+    window.opening.open_key((str(store.path), name))
+    tab = settled()
+    assert window.tabs.title == shown and window.windowTitle().startswith(shown)
+    assert tab.steps.bar.source.text() == shown
+    assert tab.steps.bar.source.textFormat() == Qt.TextFormat.PlainText
+    tree = window.sidebar.tree
+    flags = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
+    qtbot.waitUntil(lambda: bool(tree.findItems(shown, flags)))
