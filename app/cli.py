@@ -310,7 +310,7 @@ FILE_NOTE = "To open a file that has the name of a command, write ./NAME or put 
 def command_parser(name: str) -> argparse.ArgumentParser:
     """The parser of one command. Options may come before, between and after the other arguments."""
     about, add_options, work = COMMANDS[name]
-    parser = argparse.ArgumentParser(prog=f"lamella {name}", description=about)
+    parser = argparse.ArgumentParser(prog=f"lamella {name}", description=about, allow_abbrev=False)
     add_options(parser)
     parser.set_defaults(work=work)
     return parser

@@ -75,6 +75,14 @@ def path_of(value: Any, what: str) -> Path:
     return path
 
 
+def in_home(text: str) -> Path:
+    """The path with `~` resolved; unchanged if it begins with the `~name` of a user who does not exist."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def _refuse_address(value: Any, text: str, what: str) -> None:
     """Raise `FileProblem` for an address. A drive, `C:/data`, is not one. A `Path` keeps only one of two
     slashes, so it may be an existing folder."""

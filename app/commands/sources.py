@@ -134,7 +134,9 @@ class StoreSource:
         if name is not None:
             return self._store[name]
         if len(self._store.tables) != 1:
-            raise LamellaError("The table is not given", fix=f"Give --table: {', '.join(self._store.tables)}")
+            raise LamellaError(
+                "The table is not given", fix=f"Name one of them: {', '.join(self._store.tables)}"
+            )
         return self._store[self._store.tables[0]]
 
     def view(self, name: str) -> Query:

@@ -207,14 +207,15 @@ _REGEX_PROBLEMS = {
     "missing ]": "unclosed bracket [",
     "no argument for repetition operator": "{} has nothing before it to repeat",
     "bad repetition operator": "{} repeats a repetition",
-    "invalid repetition size": "{} is no number of repetitions up to 1,000",
+    "invalid repetition size": "{} is not a valid repetition count, which is at most 1,000",
     "trailing \\": "it ends with a backslash, which needs a character after it",
     "invalid escape sequence": "{} has no meaning",
-    "invalid character class range": "{} is no range or class of characters",
+    "invalid character class range": "{} is not a valid range or class of characters",
     "invalid perl operator": "groups that begin with {} are not supported",
     "invalid named capture group": "the name of the group {} is not valid",
 }
 """RE2's messages in words that need no knowledge of its parser."""
+_OF_BRACKETS = ("missing )", "unexpected )", "missing ]")
 
 
 def _at(pattern: str, kind: str, part: str) -> str:
@@ -222,7 +223,8 @@ def _at(pattern: str, kind: str, part: str) -> str:
     at = pattern.find(part) if part else -1
     if part == pattern and kind.casefold() in ("missing )", "unexpected )"):  # whatever the place is
         at = _open_group(pattern) if kind.casefold() == "missing )" else -1
-    return f" at character {at + 1}" if at >= 0 else ""
+    comma = "" if kind.casefold() in _OF_BRACKETS else ","
+    return f"{comma} at character {at + 1}" if at >= 0 else ""
 
 
 def _open_group(pattern: str) -> int:

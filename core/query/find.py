@@ -136,7 +136,7 @@ class RowSearch:
         self.strategy = self._choose() if method is None else self._strategy_of(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
-        """Find the rows. DuckDB filters and sorts them, and is the result's strategy, if masks find many."""
+        """Find the rows. If masks find too many to sort, the strategy is DuckDB, which then does both."""
         job, method = job or Job(), self.strategy.method
         if self.asks_words:
             return self._by_words(job)

@@ -296,7 +296,7 @@ def _disk_problems(target: Path, failed: str, link: bool) -> Iterator[None]:
 
 
 def _damage_error(paths: Sequence[Path], copied: int) -> FileProblem:
-    others = f"So do {len(paths) - 1:,} others of its {copied:,} files. " if len(paths) > 1 else ""
+    others = f"Nor do {len(paths) - 1:,} more of its {copied:,} files. " if len(paths) > 1 else ""
     return FileProblem(
         paths[0],
         "does not match what was written: its checksum differs",
@@ -306,7 +306,7 @@ def _damage_error(paths: Sequence[Path], copied: int) -> FileProblem:
 
 
 def _missing(paths: Sequence[Path]) -> FileProblem:
-    others = f"So are {quantity(len(paths) - 1, 'other file')}. " if len(paths) > 1 else ""
+    others = f"{quantity(len(paths) - 1, 'more file')} missing, too. " if len(paths) > 1 else ""
     return FileProblem(
         paths[0],
         "is missing",

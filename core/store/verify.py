@@ -251,10 +251,11 @@ class Verification:
         if strays is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "does not belong to the store, and stays"
-        swept = [path for path in strays if self.paths.may_sweep(path)]
-        foreign = [path for path in strays if path not in swept]
-        self.problems += [*(f"{path}: {goes}" for path in swept), *(f"{path}: {stays}" for path in foreign)]
-        self.strays, self.foreign = len(swept), len(foreign)
+        removable, foreign = list[Path](), list[Path]()
+        for path in strays:
+            (removable if self.paths.may_sweep(path) else foreign).append(path)
+        self.problems += [f"{path}: {goes}" for path in removable] + [f"{path}: {stays}" for path in foreign]
+        self.strays, self.foreign = len(removable), len(foreign)
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:

@@ -164,8 +164,9 @@ class ChartView(QWidget):
         def show_exact(data: ChartData) -> None:
             self._show(data)
             self._caching = self._tasks.read(
-                lambda job: cache_columns(query, spec, job), owner=self, quiet=True
-            )  # for the next brush
+                lambda job: cache_columns(query, spec, job), failed=self._fail_to_cache,
+                owner=self, quiet=True,
+            )  # fmt: skip
 
         def read() -> None:
             self._handle = self._tasks.read(
@@ -235,6 +236,10 @@ class ChartView(QWidget):
         if name is None or "size" not in self.data.table.column_names:
             return None
         return SizeScale(PointSizes.of(self.data), visible(name))
+
+    def _fail_to_cache(self, error: Exception) -> None:
+        if not isinstance(error, LamellaError):  # such as a file that is gone, which the next chart says
+            self._tasks.failed.emit(error)
 
     def _fail(self, error: Exception) -> None:
         self._handle = None

@@ -31,6 +31,7 @@ from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.transfer.exporting import Export, Preview, preview
 from lamella.core.transfer.formats import FORMATS, Format
+from lamella.core.validation import in_home
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
@@ -211,7 +212,7 @@ class ExportDialog(PreviewDialog):
         text = self.path_edit.text().strip()
         if is_address(text):
             return path_or_address(text)
-        return self._folder / Path(text).expanduser() if text else self._folder
+        return self._folder / in_home(text) if text else self._folder
 
     def choose_format(self, format_id: str) -> None:
         self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))

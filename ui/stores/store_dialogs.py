@@ -30,6 +30,7 @@ from lamella.core.store.backup import Backup, is_backup, restore
 from lamella.core.store.paths import is_store
 from lamella.core.store.sizes import folder_bytes
 from lamella.core.store.store import Store
+from lamella.core.validation import in_home
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog
@@ -173,7 +174,7 @@ class FolderField(QWidget):
     @property
     def path(self) -> Path | None:
         text = self.field.text().strip()
-        return Path(text).expanduser().absolute() if text else None
+        return in_home(text).absolute() if text else None
 
     def _choose(self) -> None:
         start = self.path or Path.home()

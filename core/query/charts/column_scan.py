@@ -27,7 +27,7 @@ from lamella.core.scan.cache import cache
 from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.parquet_file import OpenFile
-from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, pieces, runs, schema_of
+from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, runs, schema_of
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
 FEWEST_ROWS = 1_000_000
@@ -238,25 +238,27 @@ class ColumnScan:
         return tallies.table()
 
     def cache_columns(self) -> None:
-        """Decode the columns of all rows into memory, unless they would take most of the cache: a scan of
-        other rows of theirs then takes half as long. Raises `Cancelled` between row groups."""
-        snapshot = self._snapshot
-        width = sum(column.type.bit_width for column in self._read)
-        if snapshot.num_positions * width // 8 > cache.max_bytes // 2:
+        """Decode the columns of row groups that may have such rows into memory, unless they would take most
+        of the cache: a scan of fewer rows then takes half as long. Raises `Cancelled` between row groups."""
+        rows = sum(piece.stop - piece.first for piece in self._pieces())
+        if rows * sum(column.type.bit_width for column in self._read) // 8 > cache.max_bytes // 2:
             return
 
         def decode(piece: Piece, file: OpenFile) -> None:
             if isinstance(piece.segment, FileSegment):
                 run_chunks(piece.segment, piece.row_groups, self._read, cache, file)
 
-        row_groups = list(pieces(snapshot, 0, snapshot.num_positions))
-        run_tasks(decode, row_groups, lambda piece: self._job.report(piece.first, snapshot.num_positions))
+        self._each(decode)
 
     def _each(self, work: Callable[[Piece, OpenFile], Answer]) -> list[Answer]:
-        snapshot, report = self._snapshot, self._job.report
+        report, end = self._job.report, self._snapshot.num_positions
+        return run_tasks(work, self._pieces(), lambda piece: report(piece.first, end))
+
+    def _pieces(self) -> list[Piece]:
+        """The row groups that may have rows that meet the filter, some of them together."""
+        snapshot = self._snapshot
         may = may_meet(snapshot, self._bound) if self._bound is not None else lambda piece: True
-        pieces = list(runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE, may))
-        return run_tasks(work, pieces, lambda piece: report(piece.first, snapshot.num_positions))
+        return list(runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE, may))
 
     def _rows(self, piece: Piece, file: OpenFile) -> _PieceRows:
         gaps = gaps_of(self._snapshot, piece.first, piece.stop)

@@ -1,4 +1,5 @@
-"""Reads a chart's figures: DuckDB aggregates all rows of a query into at most some thousand rows."""
+"""Reads a chart's figures: statements of DuckDB, or scans of a few columns, aggregate all rows of a query
+into at most some thousand rows."""
 
 from __future__ import annotations
 
@@ -53,6 +54,8 @@ from lamella.core.query.charts.spec import (
 from lamella.core.query.column_figures import LONGEST_VALUE
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.figure_rows import figure_rows
+from lamella.core.query.scan_query import as_scan
+from lamella.core.query.source import engine_of
 
 MOST_POINTS = 5_000
 """For more rows, a scatter plot shows densities instead of points."""
@@ -96,6 +99,8 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
 def cache_columns(query: Query, spec: ChartSpec, job: Job | None = None) -> None:
     """Decode the columns of a chart that was read into memory, if charts of other rows, such as those that a
     brush leaves, will be faster for it. Blocks."""
+    if engine_of(query) is not None or as_scan(query.pipeline.steps) is None:
+        return
     job = job or Job()
     with figure_rows(query, job) as rows:
         scan = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).scan
@@ -126,7 +131,8 @@ class _Keys:
 
 
 class _ChartQuery(ChartRows):
-    """Runs three statements: the extents of columns, their most frequent values, and the figures."""
+    """Reads the extents of columns, their most frequent values, and the figures: each by a statement, or by a
+    scan of columns."""
 
     def read(self) -> ChartData:
         self._job.report(0, 3, "Looking at the values")

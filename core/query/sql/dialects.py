@@ -61,6 +61,7 @@ _OF_CLAUSES = {
     ("connect", "by"): ("oracle", "snowflake"),
     ("select", "top"): ("tsql", "snowflake"),
     ("nolock",): ("tsql",),
+    ("from", "dual"): ("oracle", "mysql"),
 }
 """The dialects of clauses; an empty word stands for any."""
 _SAFE = "safe_"

@@ -99,7 +99,7 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (col("carrier").matches("(AA"), r"Unclosed bracket \( at character 1"),
         (col("carrier").matches(r"a\(b[(]c(d)(?:e(f)"), r"at character 12"),
         (col("carrier").matches("a)"), r"Unmatched bracket \)"),
-        (col("carrier").matches("A**"), r"\*\* repeats a repetition at character 2"),
+        (col("carrier").matches("A**"), r"\*\* repeats a repetition, at character 2"),
         (col("carrier").matches("A[A"), r"Unclosed bracket \[ at character 2"),
         (col("carrier").like("AA\\"), "ends with a backslash"),
     ],

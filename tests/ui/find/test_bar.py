@@ -17,7 +17,7 @@ def test_why_nothing_was_found_is_not_cut_while_the_field_has_room(qtbot, width:
     bar.show()
     bar.resize(width, bar.sizeHint().height())
     bar.word_mode.setChecked(words)
-    for text in ("The best 200 of 548 rows", "Missing ): N1(2|3, at character 3"):
+    for text in ("The best 200 of 548 rows", "Unclosed bracket ( at character 3"):
         bar.say(text, "danger")
         qtbot.waitUntil(lambda: not bar.news.toolTip())
         assert QLabel.text(bar.news) == text
