@@ -114,6 +114,7 @@ class StoreDialog(WorkDialog):
     def start(self) -> None:
         self.reason.say("")
         self._run(self._tasks.write, self.work(), self._finish, self.windowTitle())
+        self._fit()
 
     def _finish(self, result: Any) -> None:
         self.accept_button.hide()

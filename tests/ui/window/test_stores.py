@@ -419,6 +419,8 @@ def test_a_move_says_first_where_to_and_what_stands_in_its_way(
         assert field.hasFocus(), "another folder can be typed at once"
     field.setText(str(tmp_path / "new"))
     qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert dialog.is_working and dialog.progress.isVisible()
+    assert dialog.height() >= dialog.layout().totalHeightForWidth(dialog.width())
     qtbot.waitUntil(dialog.outcome.isVisible)
     assert dialog.cancel_button.hasFocus() and dialog.cancel_button.isDefault()
     qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
