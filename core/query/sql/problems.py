@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.filters.predicate_values import regex_problem
@@ -137,7 +138,7 @@ def missing_part(text: str, error: Exception) -> str:
         if expected is None and len(words) > 1 and words[-2].text.casefold() == "join":
             expected = "ON or USING"
         return f"{expected} is missing after it" if expected else "The statement ends too early"
-    if any(word.kind == "text" and not word.is_closed for word in words) or "'" in text[slice(*place)]:
+    if _ends_at_apostrophe(words):
         return "Write '' for a ' inside a text: 'it''s'"
     number = next((n for n, word in enumerate(words) if word.start <= place[0] < word.stop), 0)
     here, after = words[number].text.casefold(), words[number + 1 : number + 2]
@@ -149,6 +150,15 @@ def missing_part(text: str, error: Exception) -> str:
     if expected == _TABLE and _is_reserved(here):
         return f'{here.upper()} is a keyword of SQL: write "{here}" to refer to a table of that name'
     return _misspelt_keyword(words[:number]) or _misspelt_keyword(words[: number + 1])
+
+
+def _ends_at_apostrophe(words: list[Lexeme]) -> bool:
+    """Whether a text is not closed, or goes on right behind its end, as 'it's' does."""
+    unclosed = any(word.kind == "text" and not word.is_closed for word in words)
+    return unclosed or any(
+        word.kind == "text" and after.kind == "word" and word.stop == after.start
+        for word, after in pairwise(words)
+    )
 
 
 def _is_reserved(word: str) -> bool:

@@ -172,6 +172,15 @@ def test_a_quote_inside_a_text_says_how_to_write_it():
     )
 
 
+def test_a_missing_comma_between_texts_is_no_apostrophe():
+    assert "'it''s'" not in in_words(failure("select * from flights where carrier in ('a' 'b')"))[1]
+
+
+def test_a_text_with_two_apostrophes_says_how_to_write_them():
+    text = "select * from flights where carrier = 'rock 'n' roll'"
+    assert in_words(failure(text))[1] == "Write '' for a ' inside a text: 'it''s'"
+
+
 def test_a_file_that_may_not_be_read_has_its_place():
     text = "select * from '/etc/passwd'"
     error = failure(text)
