@@ -230,7 +230,7 @@ class ColumnScan:
 
         Raises `OutsidePlaces` if a value has no place, or a sum is not finite.
         """
-        tallies = _Tallies(places, summed)
+        tallies = Tallies(places, summed)
         if self._kept is not None:
             run_tasks(lambda values, _: tallies.add(values), self._kept, lambda _: self._job.check())
         else:
@@ -345,7 +345,7 @@ class _KeptValues:
                 self.parts.append(values)
 
 
-class _Part:
+class PartialTally:
     """What one thread has counted, and the memory in which it computes."""
 
     def __init__(self, size: int) -> None:
@@ -354,7 +354,7 @@ class _Part:
         self.places = np.empty(_BLOCK, np.int64)
 
 
-def _run_starts(values: np.ndarray, axis: Places, part: _Part) -> np.ndarray | None:
+def _run_starts(values: np.ndarray, axis: Places, part: PartialTally) -> np.ndarray | None:
     """The index at which each place begins among ascending values; None if they are not ascending, or in so
     many places that it is faster to number each one. Raises `OutsidePlaces`."""
     last = len(values) - 1
@@ -378,7 +378,7 @@ def _is_ascending(values: np.ndarray) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _numbers(axis: Places, values: np.ndarray, part: _Part) -> np.ndarray:
+def _numbers(axis: Places, values: np.ndarray, part: PartialTally) -> np.ndarray:
     """The numbers of these places, in memory of `part`."""
     numbers = part.along_axis[: len(values)]
     with np.errstate(over="ignore", invalid="ignore"):  # what is infinite then has no place
@@ -386,29 +386,29 @@ def _numbers(axis: Places, values: np.ndarray, part: _Part) -> np.ndarray:
     return numbers
 
 
-class _Tallies:
+class Tallies:
     """The number of rows in each combination of places, and their sums. Any thread may add rows."""
 
     def __init__(self, places: Mapping[str, Places], summed: str) -> None:
         self._places, self._summed = places, summed
         self._size = math.prod(axis.size for axis in places.values())
-        self._parts: list[_Part] = []
-        self._idle: SimpleQueue[_Part] = SimpleQueue()
+        self._parts: list[PartialTally] = []
+        self._idle: SimpleQueue[PartialTally] = SimpleQueue()
 
     def add(self, values: Values) -> None:
         """Raises `OutsidePlaces`."""
         try:
             part = self._idle.get_nowait()
         except Empty:
-            part = _Part(self._size)
+            part = PartialTally(self._size)
             self._parts.append(part)
         for first in range(0, len(next(iter(values.values()))), _BLOCK):
             block = {role: column[first : first + _BLOCK] for role, column in values.items()}
-            if not self._add_runs(block, part):
+            if not self.add_runs(block, part):
                 self._add_block(block, part)
         self._idle.put(part)
 
-    def _add_runs(self, values: Values, part: _Part) -> bool:
+    def add_runs(self, values: Values, part: PartialTally) -> bool:
         """Add ascending values, as the times of a log are, in whole runs of one place. Returns whether they
         were such values."""
         if len(self._places) > 1:
@@ -424,7 +424,7 @@ class _Tallies:
                 part.sums[places] += np.add.reduceat(values[self._summed], starts, dtype=np.float64)
         return True
 
-    def _add_block(self, values: Values, part: _Part) -> None:
+    def _add_block(self, values: Values, part: PartialTally) -> None:
         length = len(next(iter(values.values())))
         together, along_axis = part.together[:length], part.along_axis[:length]
         for index, (role, axis) in enumerate(self._places.items()):
@@ -445,7 +445,7 @@ class _Tallies:
     def table(self) -> pa.Table:
         """Raises `OutsidePlaces` for sums that are not finite."""
         keys = [axis.keys for axis in self._places.values()]
-        whole = _Part(self._size)
+        whole = PartialTally(self._size)
         for part in self._parts:
             whole.rows += part.rows
             whole.sums += part.sums

@@ -202,13 +202,13 @@ def test_sums_that_overflow_are_those_of_a_statement(scans):
 @pytest.mark.parametrize("end", [None, math.nan, math.inf])
 def test_ascending_values_make_the_same_chart(end, scans, monkeypatch):
     ascending = list[bool]()
-    add_runs = column_scan._Tallies._add_runs
+    add_runs = column_scan.Tallies.add_runs
 
     def add(self, values, part) -> bool:
         ascending.append(add_runs(self, values, part))
         return ascending[-1]
 
-    monkeypatch.setattr(column_scan._Tallies, "_add_runs", add)
+    monkeypatch.setattr(column_scan.Tallies, "add_runs", add)
     monkeypatch.setattr(column_scan, "STRIDE", 16)
     seconds = np.arange(ROWS) * 900 + 1_600_000_000
     floats = pa.array([*np.linspace(-7, 1_000, ROWS - 1), end], pa.float64())
