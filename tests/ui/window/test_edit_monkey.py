@@ -245,6 +245,7 @@ def edit_monkey(qtbot, confined: None, window: MainWindow, store: Store, monkeyp
     qtbot.waitUntil(lambda: monkey.tab is not None and monkey.tab.content is not None)
     yield monkey
     for tab in window.tabs.dataset_tabs:
+        tab.editing.dismiss()  # a value that cannot be read keeps its window open
         tab.review.discard()
 
 
