@@ -313,8 +313,10 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return pc.utf8_lower(typed_array([value], pa.large_string()))[0].as_py()
 
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
-        compared = self._memoize(("scalar", value), lambda: scalar_of(value, self._array.type))
-        return _sure(_COMPARISONS[how](self._array, compared))
+        return _sure(_COMPARISONS[how](self._array, self._scalar(value)))
+
+    def _scalar(self, value: Any) -> pa.Scalar:
+        return self._memoize(("scalar", value), lambda: scalar_of(value, self._array.type))
 
     def _memoize(self, question: Hashable, make: Callable[[], T]) -> T:
         """Prepare something from a condition's values for columns of this type once, not for each block of
@@ -349,8 +351,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
             return self._compare_nan(how)
         if how not in _OPPOSITES:
             return self._compare(how, number)
-        compared = self._memoize(("scalar", number), lambda: scalar_of(number, self._array.type))
-        return _sure(pc.invert(_COMPARISONS[_OPPOSITES[how]](self._array, compared)))  # also true for NaN
+        opposite = _COMPARISONS[_OPPOSITES[how]](self._array, self._scalar(number))
+        return _sure(pc.invert(opposite))  # also true for NaN
 
     def _compare_nan(self, how: str) -> pa.BooleanArray:
         """Compare with NaN, which equals itself and is greater than every number."""

@@ -157,18 +157,18 @@ class Destination:
         for name in self.values.get("partition_by", ()):
             if name not in rows.schema.names:
                 raise BadData(f"{rows.name}: column '{name}' is not exported", fix="Add it to the columns")
-        count = _Count(rows, job)
+        counter = _RowCounter(rows, job)
         if self.format.adds(self.values) and self.path.exists():  # in a transaction of its own
             before = _sizes(self.path).keys() - {self.path}
-            self.format.write(self.path, count.rows, self.values, job)
+            self.format.write(self.path, counter.rows, self.values, job)
             sizes = [size for file, size in _sizes(self.path).items() if file not in before]
-            return Export(self.path, count.count, sum(sizes), len(sizes))
+            return Export(self.path, counter.count, sum(sizes), len(sizes))
         path = self.path
         with upload_draft(path, job) if isinstance(path, RemotePath) else draft_of(path) as draft:
-            self.format.write(draft, count.rows, self.values, job)
+            self.format.write(draft, counter.rows, self.values, job)
             job.check()
             sizes = [*_sizes(draft).values()]
-        return Export(self.path, count.count, sum(sizes), len(sizes))
+        return Export(self.path, counter.count, sum(sizes), len(sizes))
 
 
 def _sizes(path: Path) -> dict[Path, int]:
@@ -210,14 +210,14 @@ class WithHistory(Protocol):
     def history(self) -> History: ...
 
 
-class _Count:
+class _RowCounter:
     """Counts rows as they pass, and reports progress."""
 
     def __init__(self, rows: Rows, job: Job) -> None:
         self.count = 0
-        self.rows = Rows(rows.schema, self._passing(rows, job), rows.total, rows.name)
+        self.rows = Rows(rows.schema, self._counted_tables(rows, job), rows.total, rows.name)
 
-    def _passing(self, rows: Rows, job: Job) -> Iterator[pa.Table]:
+    def _counted_tables(self, rows: Rows, job: Job) -> Iterator[pa.Table]:
         of = "" if rows.total is None else f" of {rows.total:,}"
         for table in rows.tables:
             job.report(self.count, rows.total, f"{self.count:,}{of} rows")

@@ -321,8 +321,8 @@ class NameTicks:
         if self.turned and orientation == "bottom":  # the lines are closer together than their ticks
             room /= TURNED_SHARE
         step = max(1, math.ceil(room * (high - low) / max(1.0, size))) if places else 1
-        skipped = places.index(self._remaining_place) % step if self._remaining_place in places else 0
-        return [(1.0, places[skipped::step])]
+        first = places.index(self._remaining_place) % step if self._remaining_place in places else 0
+        return [(1.0, places[first::step])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         return [self._names.get(value, "") for value in values]

@@ -86,7 +86,7 @@ class FileImportDialog(WorkDialog):
         self._choose_mode()
         self.form.look()
 
-    # ------------------------------------------------------------------ looks
+    # ------------------------------------------------------------------ appearance
 
     def _draw_icon(self) -> None:
         look = theme.current()

@@ -230,10 +230,11 @@ class ReplaceDialog(QDialog):
         self._proposal = None
         self.replace.setEnabled(False)
         self.replace.setText("Replace")
-        problem = problem_of(self._operand()) if self.find.text() else ""
-        wrong = None if not problem else self.with_ if "replacement" in problem else self.find
-        for field in (self.find, self.with_):
-            theme.variant(field, "invalid" if field is wrong else "")
+        operand = self._operand() if self.find.text() else None
+        problem = problem_of(operand) if operand else ""
+        invalid_pattern = bool(problem) and bool(problem_of({**operand, "with": ""}))
+        theme.variant(self.find, "invalid" if invalid_pattern else "")
+        theme.variant(self.with_, "invalid" if problem and not invalid_pattern else "")
         if problem or not self.find.text():
             self._preview.setRowCount(0)
             problem_text = f"{problem[:1].upper()}{problem[1:]}" or HINT

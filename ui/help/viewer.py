@@ -211,8 +211,8 @@ class HelpViewer(QWidget):
         super().__init__(None, Qt.WindowType.Window)
         self.pages = pages
         self.setWindowTitle("Help · Lamella")
-        wanted = QSize(*map(theme.current().px, SIZE))
-        self.resize(wanted.boundedTo(self.screen().availableSize()))
+        size = QSize(*map(theme.current().px, SIZE))
+        self.resize(size.boundedTo(self.screen().availableSize()))
         self.search = QLineEdit(placeholderText="Search the help")
         add_clear_button(self.search)
         self.search.setAccessibleName("Search the help")

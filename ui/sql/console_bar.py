@@ -66,12 +66,12 @@ class ConsoleBar(QFrame):
     @cached_property
     def list(self) -> SavedList:
         """The list of earlier statements or snippets, made on first use."""
-        made, saved = SavedList(), self._saved_statements
-        made.chosen.connect(self.insert_requested)
-        made.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
-        made.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
-        made.cleared.connect(lambda: self._change_list(saved.clear_history))
-        return made
+        saved_list, saved = SavedList(), self._saved_statements
+        saved_list.chosen.connect(self.insert_requested)
+        saved_list.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
+        saved_list.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
+        saved_list.cleared.connect(lambda: self._change_list(saved.clear_history))
+        return saved_list
 
     @cached_property
     def popover(self) -> Popover:

@@ -98,7 +98,7 @@ class SizesTree(QTreeWidget):
         for table in sorted(sizes.tables, key=lambda table: (-table.total, table.name)):
             item = self._table(table, largest)
             self.addTopLevelItem(item)
-            for place, line in enumerate([item, *(item.child(n) for n in range(item.childCount()))]):
+            for place, line in enumerate(_lines_of(item)):
                 line.setExpanded((table.name, place) in before)
             if table.name == current:
                 self.setCurrentItem(item)
@@ -110,12 +110,12 @@ class SizesTree(QTreeWidget):
         """Widen the column to the names that are shown, within limits; make it narrower only where bars and
         sizes would not fit beside it."""
         least, greatest, bar = (theme.current().px(width) for width in (*NAME_WIDTHS, BAR_WIDTH))
-        wide = max(self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
+        width = max(self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
         figures = sum(
             max(self.sizeHintForColumn(column), self.header().sectionSizeHint(column))
             for column in (ROWS, NOW, HISTORY, INDEXES)
         )
-        self.setColumnWidth(NAME, max(least, min(wide, self.viewport().width() - figures - bar)))
+        self.setColumnWidth(NAME, max(least, min(width, self.viewport().width() - figures - bar)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -127,7 +127,7 @@ class SizesTree(QTreeWidget):
         return {
             (table.data(NAME, TABLE), place)
             for table in tables
-            for place, line in enumerate([table, *(table.child(n) for n in range(table.childCount()))])
+            for place, line in enumerate(_lines_of(table))
             if line.isExpanded()
         }
 
@@ -222,3 +222,8 @@ class SizesTree(QTreeWidget):
 
 def _shown_size(size: int) -> str:
     return size_text(size) if size else NOTHING
+
+
+def _lines_of(table: QTreeWidgetItem) -> list[QTreeWidgetItem]:
+    """The line of a table, and those below it."""
+    return [table, *(table.child(place) for place in range(table.childCount()))]

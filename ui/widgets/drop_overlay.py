@@ -173,8 +173,8 @@ class DropZone(QWidget):
         self.icon = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self.title = QLabel(title, alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.title, "title")
-        above = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
-        self.about = QLabel(about, alignment=above, wordWrap=True)
+        top = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
+        self.about = QLabel(about, alignment=top, wordWrap=True)
         theme.variant(self.about, "muted")
         layout = QVBoxLayout(self)
         layout.setSpacing(theme.S)

@@ -63,8 +63,8 @@ class _Arrangement(QObject):
             else:
                 button.setGeometry(QRect(right - width, top, width, height))
                 right -= width + gap
-        taken = QMargins(left - gap, 0, self._field.width() - gap - right, 0)
-        self._field.setTextMargins(self._margins + taken)
+        buttons = QMargins(left - gap, 0, self._field.width() - gap - right, 0)
+        self._field.setTextMargins(self._margins + buttons)
 
 
 def add_clear_button(field: QLineEdit) -> FieldButton:

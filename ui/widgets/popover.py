@@ -135,10 +135,9 @@ class ChoiceButton(QToolButton):
         self.setAccessibleName(f"{self.name}: {choice}")
 
     def sizeHint(self) -> QSize:
-        words = (
-            self.fontMetrics().horizontalAdvance(self._choice + OPENS) + theme.XS
-        )  # kerning adds up to that
-        return QSize(self._around() + words, super().sizeHint().height())
+        words = self.fontMetrics().horizontalAdvance(self._choice + OPENS)
+        kerning = theme.XS  # at most
+        return QSize(self._around() + words + kerning, super().sizeHint().height())
 
     def _around(self) -> int:
         """Pixels beside the text. Qt adds two spaces to them, which it leaves empty."""

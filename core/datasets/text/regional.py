@@ -1,6 +1,6 @@
 """Regional notations of numbers, dates and booleans: decimal commas, day or month first, ja and nein.
 
-A `SpelledType` type is a type with the rules that convert texts to it. It is inferred only if all values of a
+A `SpelledType` is a type with the rules that convert texts to it. It is inferred only if all values of a
 column fit it and no other; if two readings fit, the column stays text, and a note says what it may be."""
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class ColumnScan:
         return tallies.table()
 
     def cache_columns(self) -> None:
-        """Decode the columns of row groups that may have such rows into memory, unless they would take most
+        """Decode the columns of row groups that may have these rows into memory, unless they would take most
         of the cache: a scan of fewer rows then takes half as long. Raises `Cancelled` between row groups."""
         rows = sum(piece.stop - piece.first for piece in self._pieces())
         if rows * sum(column.type.bit_width for column in self._read) // 8 > cache.max_bytes // 2:
@@ -361,14 +361,14 @@ def _run_starts(values: np.ndarray, axis: Places, part: PartialTally) -> np.ndar
     ends = np.append(np.arange(0, last, STRIDE), last)
     if len(ends) < 3 or not (_is_ascending(values[ends]) and _is_ascending(values)):
         return None
-    numbers = _numbers(axis, values[ends], part)
+    numbers = _numbers(axis, values[ends], part.along_axis)
     if not (numbers[0] >= 0 and numbers[-1] < axis.size):
         raise OutsidePlaces
     strides = np.flatnonzero(np.diff(numbers))
     if len(strides) > len(ends) // 4:
         return None
     indices = np.minimum(ends[strides, np.newaxis] + np.arange(STRIDE + 1), last)
-    inside = _numbers(axis, values[indices.ravel()], part).reshape(indices.shape)
+    inside = _numbers(axis, values[indices.ravel()], part.along_axis).reshape(indices.shape)
     starts = indices[:, 1:][np.diff(inside) != 0]
     return np.append(0, starts)
 
@@ -378,9 +378,9 @@ def _is_ascending(values: np.ndarray) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _numbers(axis: Places, values: np.ndarray, part: PartialTally) -> np.ndarray:
-    """The numbers of these places, in memory of `part`."""
-    numbers = part.along_axis[: len(values)]
+def _numbers(axis: Places, values: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """The numbers of the values' places, at the beginning of `memory`."""
+    numbers = memory[: len(values)]
     with np.errstate(over="ignore", invalid="ignore"):  # what is infinite then has no place
         axis.number(values, numbers)
     return numbers
@@ -417,7 +417,7 @@ class Tallies:
         starts = _run_starts(values[role], axis, part)
         if starts is None:
             return False
-        places = _numbers(axis, values[role][starts], part).astype(np.int64)
+        places = _numbers(axis, values[role][starts], part.along_axis).astype(np.int64)
         part.rows[places] += np.diff(starts, append=len(values[role]))
         if self._summed:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -426,16 +426,14 @@ class Tallies:
 
     def _add_block(self, values: Values, part: PartialTally) -> None:
         length = len(next(iter(values.values())))
-        together, along_axis = part.together[:length], part.along_axis[:length]
+        together = part.together[:length]
         for index, (role, axis) in enumerate(self._places.items()):
-            number = along_axis if index else together
-            with np.errstate(over="ignore", invalid="ignore"):  # what is infinite then has no place
-                axis.number(values[role], number)
-            if not (number.min(initial=0) >= 0 and number.max(initial=0) < axis.size):  # also if it is NaN
+            numbers = _numbers(axis, values[role], part.along_axis if index else part.together)
+            if not (numbers.min(initial=0) >= 0 and numbers.max(initial=0) < axis.size):  # also if it is NaN
                 raise OutsidePlaces
             if index:
                 together *= axis.size
-                together += along_axis
+                together += numbers
         places = part.places[:length]
         np.copyto(places, together, casting="unsafe")
         part.rows += np.bincount(places, minlength=self._size)

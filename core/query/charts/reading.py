@@ -97,8 +97,8 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
 
 
 def cache_columns(query: Query, spec: ChartSpec, job: Job | None = None) -> None:
-    """Decode the columns of a chart that was read into memory, if charts of other rows, such as those that a
-    brush leaves, will be faster for it. Blocks."""
+    """Decode the columns of a chart into memory, if that makes charts of some of its rows, such as those that
+    a brush leaves, faster. Blocks."""
     if engine_of(query) is not None or as_scan(query.pipeline.steps) is None:
         return
     job = job or Job()

@@ -164,7 +164,7 @@ def _candidates(text: str) -> Iterator[Translation]:
     for dialect in sorted(DIALECTS, key=lambda dialect_: _rank(dialect_, text, owners)):
         name = DIALECTS[owners[0] if owners and dialect not in owners else dialect]
         try:
-            trees = [_without_clauses_of_its_own(tree) for tree in sqlglot.parse(text, read=dialect)]
+            trees = [_rewrite_foreign_clauses(tree) for tree in sqlglot.parse(text, read=dialect)]
             translated = [tree.sql("duckdb", pretty="\n" in text) for tree in trees if tree is not None]
         except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them
             continue
@@ -178,9 +178,9 @@ def _candidates(text: str) -> Iterator[Translation]:
         yield Translation(name, translated[0])
 
 
-def _without_clauses_of_its_own(tree: exp.Expr | None) -> exp.Expr | None:
-    """The statement without clauses that sqlglot would drop, or hand on as they are: those of ClickHouse,
-    and the table without content that Oracle and MySQL have."""
+def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
+    """Rewrite clauses that sqlglot would drop or leave as they are: those of ClickHouse, and FROM dual of
+    Oracle and MySQL."""
     for query in list(tree.find_all(exp.Select)) if tree is not None else ():
         source = query.args.get("from_")
         if source is not None and source.this.name.casefold() == "dual" and not query.args.get("joins"):

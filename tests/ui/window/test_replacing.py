@@ -87,6 +87,9 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     go_to(table_tab, 0, "note")
     dialog = replace(table_tab)
     dialog.regex.click()
+    QTest.keyClicks(dialog.find, "(?P<the replacement>x)")
+    assert dialog.find.property("variant") == "invalid" and dialog.with_.property("variant") != "invalid"
+    dialog.find.clear()
     QTest.keyClicks(dialog.find, r"ROW (\d)(\d*")
     assert "unclosed bracket (" in dialog.news.text() and dialog.find.property("variant") == "invalid"
     QTest.keyClicks(dialog.find, ")")
