@@ -22,7 +22,7 @@ Number = Callable[[str], int]
 
 def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
     parser.add_argument(
-        "source", metavar="STORE|FILE", help="a store, a file, folder or pattern of files, or -"
+        "source", metavar="STORE|FILE[:TABLE]", help="a store, a file, folder or pattern of files, or -"
     )
     parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table has its name")
     rows = parser.add_argument_group("rows of a table, without SQL")
@@ -62,13 +62,11 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     reading_options(parser)
 
 
-def of_index(parser: argparse.ArgumentParser, names: Words) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("table", metavar="TABLE")
+def of_index(parser: argparse.ArgumentParser) -> None:
+    _store_and_table(parser, "its name, unless it follows STORE and a colon")
     parser.add_argument(
         "columns",
         nargs="?",
-        type=names,
         metavar="NAME,NAME,…",
         help="the indexed columns; without them, list the indexes",
     )
@@ -330,8 +328,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def change(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("table", metavar="TABLE")
+    _store_and_table(parser, "its name, unless it follows STORE and a colon")
     parser.add_argument(
         "--where", metavar="CONDITION", help="only the rows that meet it; without it, all rows"
     )
@@ -375,7 +372,7 @@ compared; 3 if the data read turns out to be damaged; 130 if stopped with Ctrl+C
 def compare(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = COMPARE_EXAMPLES
-    side = "a file, STORE:TABLE, or STORE:TABLE@VERSION by its number or name"
+    side = "a file, FILE:TABLE, STORE:TABLE, or STORE:TABLE@VERSION by its number or name"
     parser.add_argument("before", metavar="BEFORE", help=side)
     parser.add_argument("after", metavar="AFTER", help="the other side, named in the same way")
     pairing = parser.add_mutually_exclusive_group()
@@ -410,14 +407,14 @@ def query(parser: argparse.ArgumentParser) -> None:
 
 
 def index(parser: argparse.ArgumentParser) -> None:
-    of_index(parser, names)
+    of_index(parser)
 
 
 CHECKS_EXAMPLES = """examples:
-  lamella checks shop people                                   # defaults and checks of all columns
-  lamella checks shop people email --required yes --unique yes
-  lamella checks shop people state --one-of new,paid --default new
-  lamella checks shop people state --any-value --no-default    # remove them; undo does so, too
+  lamella checks shop:people                                   # defaults and checks of all columns
+  lamella checks shop:people email --required yes --unique yes
+  lamella checks shop:people state --one-of new,paid --default new
+  lamella checks shop:people state --any-value --no-default    # remove them; undo does so, too
 
 exit status: 0 on success; 1 for a bug; 2 if rows violate a check (the first ones are listed) or if it cannot
 be set; 130 if stopped with Ctrl+C. On failure nothing is set."""
@@ -426,8 +423,7 @@ be set; 130 if stopped with Ctrl+C. On failure nothing is set."""
 def checks(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = CHECKS_EXAMPLES
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("table", metavar="TABLE")
+    _store_and_table(parser, "its name, unless it follows STORE and a colon")
     parser.add_argument("column", nargs="?", metavar="COLUMN", help="one column; without it, list all")
     parser.add_argument("--required", choices=("yes", "no"), help="whether nulls are refused")
     parser.add_argument("--unique", choices=("yes", "no"), help="whether duplicates are refused")
@@ -453,11 +449,11 @@ def make_data(parser: argparse.ArgumentParser) -> None:
 
 
 EXPORT_EXAMPLES = """examples:
-  lamella export shop orders orders.xlsx                       # a table of a store
+  lamella export shop:orders orders.xlsx                       # a table of a store
   lamella export trips.parquet trips.csv --delimiter ';' --decimal-sign , --encoding utf-8-bom
   lamella export 'logs/*.jsonl' errors.md --where "level = 'error'" --columns at,text --sort=-at
-  lamella export taxi trips by-zone --partition-by zone        # a folder of Parquet files
-  lamella export shop orders shop.sqlite --add --primary-key id
+  lamella export taxi:trips by-zone --partition-by zone        # a folder of Parquet files
+  lamella export shop:orders shop.sqlite --add --primary-key id
   lamella export trips.parquet trips.csv --losses              # what would be lost; nothing is written
 
 exit status: 0 if the file was written completely; 1 for a bug; 2 if the export is not possible as requested;
@@ -470,8 +466,10 @@ def export(parser: argparse.ArgumentParser) -> None:
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPORT_EXAMPLES
-    parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
-    parser.add_argument("table", nargs="?", metavar="TABLE", help="the table, if a store has several")
+    parser.add_argument(
+        "source", metavar="STORE|FILE[:TABLE]", help="a store, or a file, folder or pattern of files"
+    )
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="the table, if there are several")
     parser.add_argument(
         "target", metavar="TARGET", help=f"a file or address: {', '.join(f.suffixes[0] for f in FORMATS)}"
     )
@@ -569,9 +567,9 @@ def store(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _store_and_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")
+def _store_and_table(parser: argparse.ArgumentParser, about: str = "one table instead of all") -> None:
+    parser.add_argument("store", metavar="STORE[:TABLE]")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help=about)
 
 
 def path_of(text: str) -> Path | str:

@@ -14,6 +14,7 @@ from time import monotonic
 from lamella.app import paths
 from lamella.app.command_options import whole_numbers
 from lamella.app.commands import OK, STOPPED, terminal
+from lamella.app.commands.table_reference import refuse_misspelt, split_reference
 from lamella.app.commands.terminal import redraw
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
@@ -244,10 +245,10 @@ def source_of(named: str) -> Source:
     place = path_of(named, "the table")
     if is_store(place):
         return Source(str(place.absolute()), _only_table(place))
-    folder, colon, table = named.rpartition(":")
-    store = Path(folder).expanduser()
-    if colon and (is_store(store) or store.is_file()):
-        return Source(str(store.absolute()), table)
+    source, table = split_reference(named)
+    if table is not None:
+        return Source(str(path_of(source, "the table")), table)
+    refuse_misspelt(named)
     return Source(str(place.absolute()))
 
 

@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamella.app.commands import OK, terminal
+from lamella.app.commands.table_reference import NOTATION, open_store, take_table
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownColumn
+from lamella.core.errors import BadData, LamellaError, UnknownColumn
 from lamella.core.filters.cells import parse_cell
 from lamella.core.phrases import quantity
 from lamella.core.store.acts import Act, Delete, DropDuplicates, Update, Upsert
 from lamella.core.store.effects import Effect
-from lamella.core.store.paths import is_store
-from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 
 WAYS = "--set, --compute and --operators; or one of --delete, --drop-duplicates and --upsert"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not is_store(arguments.store):
-        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
-    with terminal.job() as job, Store.open(arguments.store, read_only=arguments.preview) as store:
+    take_table(arguments, "store", "table")
+    with terminal.job() as job, open_store(arguments.store, read_only=arguments.preview) as store:
+        if arguments.table is None:
+            raise LamellaError("The table is not given", fix=NOTATION)
         table = store[arguments.table]
         act = _act(arguments, table)
         if arguments.preview:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lamella.app.commands import BUG, OK, terminal
 from lamella.app.commands.query import FORMATS
 from lamella.app.commands.sources import open_source, table_of
-from lamella.app.commands.transfer import split_target
+from lamella.app.commands.table_reference import split_reference
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
@@ -56,12 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _side(word: str, opened: ExitStack, write: bool = False) -> Dataset:
-    """Open one side: FILE, STORE:TABLE or STORE:TABLE@VERSION, or STORE if it has one table."""
+    """Open one side: FILE, FILE:TABLE, STORE:TABLE or STORE:TABLE@VERSION, or STORE if it has one table."""
     whole, _, version = word.rpartition("@")
     for text, parts in ((whole, version), (word, None)):
-        folder, table = split_target(text) if text else ("", None)
-        if folder and is_store(Path(folder)):
-            return table_of(opened.enter_context(open_source(folder, write=write)), table, parts)
+        place, table = split_reference(text)
+        if table is not None or (place and is_store(Path(place))):
+            return table_of(opened.enter_context(open_source(place, write=write)), table, parts)
     return opened.enter_context(open_source(word)).table(None)
 
 

@@ -17,9 +17,10 @@ import pyarrow as pa
 from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Parameters, Source, open_source, table_of
+from lamella.app.commands.table_reference import split_reference, take_table
 from lamella.core.arrow.nested_values import no_text, python_value
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import BadQuery, FileProblem, LamellaError, visible
+from lamella.core.errors import BadQuery, BadSql, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query import agg
@@ -142,6 +143,7 @@ BEST = 20
 
 
 def run(arguments: argparse.Namespace) -> int:
+    _take_table(arguments)
     _refuse(arguments)
     with (
         terminal.job() as job,
@@ -162,10 +164,23 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _take_table(arguments: argparse.Namespace) -> None:
+    """Read `STORE:TABLE` as the store with --table."""
+    place, table = split_reference(arguments.source)
+    if table is None:
+        return
+    if arguments.sql is not None:
+        raise LamellaError(
+            f"'{arguments.source}' names a table, and so does SQL",
+            fix=f"Write '{place}' before the statement, or leave the statement out",
+        )
+    take_table(arguments, "source", "table")
+
+
 def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa.Table, pa.Table | None]:
     """The rows, and the totals of groups if they are to be printed."""
     if arguments.sql is not None:
-        return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job), None
+        return _rows_of_statement(source, arguments, job), None
     if arguments.search is not None:
         return _search(table_of(source, arguments.table, arguments.as_of), arguments, job), None
     if arguments.profile is not None:
@@ -177,6 +192,17 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
     query = _query(source, arguments)
     with_totals = arguments.format == "table" and shows_totals(query.pipeline.steps)
     return query.read(job), query.totals(job) if with_totals else None
+
+
+def _rows_of_statement(source: Source, arguments: argparse.Namespace, job: Job) -> pa.Table:
+    try:
+        return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job)
+    except BadSql as problem:
+        if len(arguments.sql.split()) > 1:
+            raise
+        raise LamellaError(
+            f"'{arguments.sql}' is no statement", fix=f"Did you mean '{arguments.source}:{arguments.sql}'?"
+        ) from problem
 
 
 def _search(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:

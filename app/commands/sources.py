@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lamella.app import paths
+from lamella.app.commands.table_reference import refuse_misspelt
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, problems_of
 from lamella.core.datasets.delta import DeltaDataset
@@ -83,6 +84,7 @@ def open_source(
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
+        refuse_misspelt(where)
         with offering_options(reading is not None):
             yield from _files(where, options)
 

@@ -7,6 +7,7 @@ import io
 import sys
 
 from lamella.app.commands import OK, REFUSED, STOPPED, terminal
+from lamella.app.commands.table_reference import refuse_table
 from lamella.core import bridge
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.validation import text_of
@@ -20,6 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     import apsw
     from apsw.shell import Shell
 
+    for source in arguments.sources:
+        refuse_table(source)
     terminal.follow_settings()
     connection = bridge.connect(arguments.sources)
     for error in bridge.left_out(connection).values():

@@ -7,11 +7,14 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from lamella.app.command_options import names
 from lamella.app.commands import DAMAGED, OK, terminal
+from lamella.app.commands.table_reference import NOTATION, open_store, take_table
 from lamella.core.errors import LamellaError, StoreProblem, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.phrases import quantity
@@ -19,7 +22,7 @@ from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.columns import Columns
-from lamella.core.store.paths import CATALOG, is_store
+from lamella.core.store.paths import CATALOG
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
@@ -29,8 +32,9 @@ Listed = Relation | RelationCheck | Suggestion
 
 
 def compact(arguments: argparse.Namespace) -> int:
+    take_table(arguments, "store", "table")
     compactions = []
-    with terminal.job() as job, _open_store(arguments) as store:
+    with terminal.job() as job, open_store(arguments.store) as store:
         for table in _tables(store, arguments.table):
             compactions.append(table.maintenance.compact(arguments.group_rows, arguments.file_rows, job))
     for each in compactions:
@@ -40,8 +44,9 @@ def compact(arguments: argparse.Namespace) -> int:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Check a store. Nothing is written: the damaged store may be all there is to restore from."""
+    take_table(arguments, "store", "table")
     try:
-        with terminal.job() as job, _open_store(arguments, read_only=True) as store:
+        with terminal.job() as job, open_store(arguments.store, read_only=True) as store:
             table_name = arguments.table
             report = (
                 store[table_name].maintenance.verify(arguments.quick, job)
@@ -49,7 +54,7 @@ def verify(arguments: argparse.Namespace) -> int:
                 else store.maintenance.verify(arguments.quick, job)
             )
     except StoreProblem:
-        damage = log_damage(arguments.store / CATALOG)
+        damage = log_damage(Path(arguments.store) / CATALOG)
         if damage is None:
             raise
         print(damage)
@@ -59,14 +64,15 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def backup(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
+    with terminal.job() as job, open_store(arguments.store, read_only=True) as store:
         result = store.backup(arguments.out, arguments.link, job)
     print(result)
     return DAMAGED if result.damaged else OK
 
 
 def summary(arguments: argparse.Namespace) -> int:
-    with _open_store(arguments, read_only=True) as store:
+    take_table(arguments, "store", "table")
+    with open_store(arguments.store, read_only=True) as store:
         print(
             "\n\n".join(table.maintenance.summary() for table in _tables(store, arguments.table))
             or "no tables"
@@ -88,46 +94,48 @@ def versions(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _open_store(arguments: argparse.Namespace, read_only: bool = False) -> Store:
-    """Open a store that exists; none is created."""
-    if not is_store(arguments.store):
-        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
-    return Store.open(arguments.store, read_only=read_only)
-
-
 def _tables(store: Store, name: str | None) -> list[Table]:
     return [store[each] for each in ([name] if name else store.tables)]
 
 
+def _table(store: Store, arguments: argparse.Namespace) -> Table:
+    if arguments.table is None:
+        raise LamellaError("The table is not given", fix=NOTATION)
+    return store[arguments.table]
+
+
 def index(arguments: argparse.Namespace) -> int:
-    if arguments.drop and not arguments.columns:
+    take_table(arguments, "store", "table", "columns")
+    columns = names(arguments.columns or "")
+    if arguments.drop and not columns:
         raise LamellaError("--drop does not say which index", fix="Name its columns")
     kind = "fulltext" if arguments.words else "sorted"
-    reading = not arguments.columns
-    with terminal.job() as job, _open_store(arguments, read_only=reading) as store:
-        table = store[arguments.table]
+    reading = not columns
+    with terminal.job() as job, open_store(arguments.store, read_only=reading) as store:
+        table = _table(store, arguments)
         if reading:
             print("\n".join(map(str, table.indexes)) or "no indexes")
         elif arguments.drop:
-            table.indexes.drop(arguments.columns, kind=kind)
+            table.indexes.drop(columns, kind=kind)
         elif arguments.words:
             language = None if arguments.language == "none" else arguments.language
-            print(table.indexes.create(arguments.columns, kind=kind, language=language, job=job))
+            print(table.indexes.create(columns, kind=kind, language=language, job=job))
         else:
-            print(table.indexes.create(arguments.columns, job=job))
+            print(table.indexes.create(columns, job=job))
     return OK
 
 
 def checks(arguments: argparse.Namespace) -> int:
     """Set what the options say, as one undo step; without options, list the defaults and checks."""
+    take_table(arguments, "store", "table", "column")
     name, one_of = arguments.column, arguments.one_of
     flags = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
     changes = any(flag is not None for flag in flags.values()) or one_of is not None or arguments.any_value
     sets_default = arguments.default is not None or arguments.no_default
     if (changes or sets_default) and name is None:
         raise LamellaError("The column is not given", fix="Name it after the table")
-    with terminal.job() as job, _open_store(arguments, read_only=not (changes or sets_default)) as store:
-        table = store[arguments.table]
+    with terminal.job() as job, open_store(arguments.store, read_only=not (changes or sets_default)) as store:
+        table = _table(store, arguments)
         columns = table.columns
         if not (changes or sets_default):
             print("\n".join(_rule_lines(columns, name)) or "no defaults or checks")
@@ -167,7 +175,7 @@ def _rule_lines(columns: Columns, only: str | None) -> Iterator[str]:
 def relations(arguments: argparse.Namespace) -> int:
     """Check relations, suggest some, or list those that are declared."""
     problems = False
-    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
+    with terminal.job() as job, open_store(arguments.store, read_only=True) as store:
         if not (arguments.check or arguments.suggest):
             _print_items(store.relations, "no relations; --suggest proposes some", arguments.json)
         if arguments.check:

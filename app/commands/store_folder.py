@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lamella.app.commands import DAMAGED, OK, terminal
-from lamella.core.errors import LamellaError, StoreProblem
+from lamella.app.commands.table_reference import open_store, take_table
+from lamella.core.errors import LamellaError
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import restore
-from lamella.core.store.paths import is_store
 from lamella.core.store.sizes import TableSizes
 from lamella.core.store.store import Store
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sizes(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _open(arguments.store, read_only=True) as store:
+    with terminal.job() as job, open_store(arguments.store, read_only=True) as store:
         measured = store.maintenance.sizes(job)
     print(measured)
     for table in measured.tables if arguments.columns else ():
@@ -45,13 +45,13 @@ def _move(arguments: argparse.Namespace) -> int:
 
 def _vacuum(arguments: argparse.Namespace) -> int:
     """Vacuum a store. Opening it for writing already tidies up, so what is freed is counted before that."""
-    with _open(arguments.store, read_only=True) as store:
+    with open_store(arguments.store, read_only=True) as store:
         plan = store.maintenance.vacuum_plan()
     freed = size_text(plan.bytes + plan.catalog_bytes)
     if arguments.dry_run:
         print(f"{quantity(plan.files, 'file')} would be removed, which frees {freed}")
         return OK
-    with _open(arguments.store, read_only=False) as store:
+    with open_store(arguments.store) as store:
         vacuum = store.maintenance.vacuum()
     print(f"Removed: {quantity(plan.files, 'file')}, which freed {freed}")
     for problem in vacuum.problems:
@@ -60,10 +60,11 @@ def _vacuum(arguments: argparse.Namespace) -> int:
 
 
 def _expire(arguments: argparse.Namespace) -> int:
+    take_table(arguments, "store", "target")
     name = _target(arguments, "Give the table: lamella store expire STORE TABLE --keep N")
     if arguments.keep is None:
         raise LamellaError("The number of versions to keep is not given", fix="Give --keep N")
-    with _open(arguments.store, read_only=arguments.dry_run) as store:
+    with open_store(arguments.store, read_only=arguments.dry_run) as store:
         expiry = store[name].maintenance.expire(keep_versions=arguments.keep, dry_run=arguments.dry_run)
     verb = "would expire" if arguments.dry_run else "expired"
     print(
@@ -93,10 +94,3 @@ def _target(arguments: argparse.Namespace, fix: str) -> str:
     if arguments.target is None:
         raise LamellaError(f"store {arguments.act}: an argument is missing", fix=fix)
     return str(arguments.target)
-
-
-def _open(path: Path, read_only: bool) -> Store:
-    """Open a store that exists; none is created."""
-    if not is_store(path):
-        raise StoreProblem(f"{path}: there is no store here", fix="Check the path")
-    return Store.open(path, read_only=read_only)

@@ -4,7 +4,6 @@ and `lamella make-data` writes a Parquet file of generated data."""
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import pyarrow as pa
 from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Source, offering_options, open_source, table_of
+from lamella.app.commands.table_reference import NOTATION, refuse_stores, split_target, take_table
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset, problems_of
@@ -35,6 +35,7 @@ from lamella.core.validation import path_of
 
 
 def import_file(arguments: argparse.Namespace) -> int:
+    refuse_stores(arguments.file, arguments.target)
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     _refuse_impossible(arguments, name)
@@ -78,8 +79,7 @@ def _print_remarks(dataset: Dataset, table: Table, store: Store) -> None:
 
 def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
     if arguments.mode != "new" and name is None:
-        fix = "Write STORE:TABLE"
-        raise LamellaError(f"--mode {arguments.mode} needs the table that the rows go into", fix=fix)
+        raise LamellaError(f"--mode {arguments.mode} needs the table that the rows go into", fix=NOTATION)
     if (arguments.mode == "upsert") != bool(arguments.key):
         raise LamellaError("--key and --mode upsert need each other", fix="Give both, or neither")
     if len(arguments.file) > 1 and name is not None and not arguments.as_one:
@@ -137,18 +137,6 @@ def store_for_import(path: Path) -> Iterator[Store]:
         raise
 
 
-def split_target(target: str) -> tuple[str, str | None]:
-    r"""Split `STORE:TABLE`; the colon of a drive such as `C:\data` does not count."""
-    if target.startswith(":") or not target.strip():
-        raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
-    if target.endswith(":"):
-        raise LamellaError(
-            f"'{target}' names no table", fix="Write its name after the colon, or leave the colon out"
-        )
-    match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
-    return (match[1], match[2]) if match else (target, None)
-
-
 def make_data(arguments: argparse.Namespace) -> int:
     with terminal.job() as job:
         make(arguments.kind, arguments.rows, arguments.out, job)
@@ -162,6 +150,7 @@ NOT_OF_A_VIEW = ("where", "columns", "sort", "as_of")
 
 def export_rows(arguments: argparse.Namespace) -> int:
     """Export rows. A summary goes to standard output, progress to standard error."""
+    take_table(arguments, "source", "table")
     values = {
         name: getattr(arguments, name) for name in all_options() if getattr(arguments, name) is not None
     }

@@ -15,7 +15,7 @@ import pytest
 from lamella import Store, resources
 from lamella.app import __version__, bootstrap, cli
 from lamella.app import command_options as options
-from lamella.app.commands.transfer import split_target
+from lamella.app.commands.table_reference import split_target
 
 ROOT = Path(__file__).resolve().parents[2]
 
