@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.tasks import Tasks
 
 PAUSES = {
@@ -61,6 +63,20 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the pauses of windows, in which tests would spend much of their time."""
     for module, name in pauses():
         monkeypatch.setattr(module, name, SHORT_PAUSE_MS)
+
+
+@pytest.fixture
+def answer_dialog(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Answer each further dialog for files with a path, instead of opening it."""
+
+    def answer(path: Path) -> None:
+        def choose(dialog: FileDialog) -> None:
+            dialog.fileSelected.emit(str(path))
+            dialog.deleteLater()
+
+        monkeypatch.setattr(FileDialog, "open", choose)
+
+    return answer
 
 
 @pytest.fixture

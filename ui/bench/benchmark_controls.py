@@ -15,7 +15,6 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -39,6 +38,7 @@ from lamella.ui import theme
 from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.bench.system_list import SystemList
 from lamella.ui.bench.workload_choice import SizeChoice, WorkloadChoice, reason_against
+from lamella.ui.dialogs.file_dialog import ask_file, ask_folder
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ChoiceButton
@@ -355,9 +355,7 @@ class InterpreterChoice(QWidget):
         self.changed.emit()
 
     def _browse(self) -> None:
-        chosen, _ = QFileDialog.getOpenFileName(self, "A Python interpreter")
-        if chosen:
-            self.choose(chosen)
+        ask_file(self, "A Python interpreter", lambda path: self.choose(str(path)))
 
     def _build(self) -> None:
         self.box.addItem(f"{platform.python_implementation()} {platform.python_version()}", None)
@@ -428,9 +426,7 @@ class ConditionsForm(QWidget):
         self.changed.emit()
 
     def _choose_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, "Folder for the databases", str(self.folder))
-        if chosen:
-            self.set_folder(Path(chosen))
+        ask_folder(self, "Folder for the databases", self.set_folder, self.folder)
 
     def _build(self) -> None:
         self.limit.setSuffix(" s")

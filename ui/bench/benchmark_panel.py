@@ -482,9 +482,7 @@ class BenchmarkPanel(QWidget):
     # ------------------------------------------------------------------- exporting
 
     def _export(self, suffix: str) -> None:
-        path = export.ask_path(self, suffix, f"benchmark-{self.results.workload.id}")
-        if path is not None:
-            self.export(path)
+        export.ask_path(self, suffix, f"benchmark-{self.results.workload.id}", self.export)
 
     def export(self, path: Path) -> None:
         """Write the benchmark that is shown; a problem is reported above the results."""

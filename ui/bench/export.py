@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize
 from PySide6.QtGui import QImage, QPainter
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.bench.results.console import write_results
 from lamella.core.bench.results.figures import in_order
@@ -26,6 +26,7 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, panels
 from lamella.ui.bench.multiples import USUAL_LINE, Multiples
 from lamella.ui.bench.overview import Overview, matrix_height, paint_matrix
 from lamella.ui.bench.series import Panel
+from lamella.ui.dialogs.file_dialog import ask_new_file
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.plotting import pixels_of, svg_of
@@ -43,10 +44,15 @@ DRAWING_WIDTH, PLOT_WIDTH, PLOT_HEIGHT = 1200, 240, 200
 """The size of a drawing of all plots, and of one plot, in pixels at the default text size."""
 
 
-def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
-    """Ask where to write; None if the user cancels."""
-    chosen, _ = QFileDialog.getSaveFileName(parent, "Export the benchmark", name + suffix, FORMATS[suffix])
-    return Path(chosen).with_suffix(suffix) if chosen else None
+def ask_path(parent: QWidget, suffix: str, name: str, then: Callable[[Path], None]) -> None:
+    """Ask where to write."""
+    ask_new_file(
+        parent,
+        "Export the benchmark",
+        lambda path: then(path.with_suffix(suffix)),
+        name + suffix,
+        FORMATS[suffix],
+    )
 
 
 def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar, tasks: Tasks) -> None:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QPushButton,
     QSplitter,
@@ -36,6 +35,7 @@ from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.run_changes import ComparisonView, TrendView
 from lamella.ui.bench.saved_runs_list import RunSearch, SavedRunsHint, SavedRunsList
+from lamella.ui.dialogs.file_dialog import ask_file
 from lamella.ui.dialogs.work_dialog import fit_into_window
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -77,9 +77,7 @@ class RunView(QWidget):
 
     def _export(self, suffix: str) -> None:
         name = f"benchmark-{self.run.id}" if self.run else "benchmark"
-        path = export.ask_path(self, suffix, name)
-        if path is not None:
-            self.export(path)
+        export.ask_path(self, suffix, name, self.export)
 
     def _build(self) -> None:
         self.where.setContentsMargins(theme.L, theme.S, theme.L, 0)
@@ -213,9 +211,7 @@ class ResultsBrowser(QDialog):
             )
 
     def _ask_file(self) -> None:
-        chosen, _ = QFileDialog.getOpenFileName(self, "Open a results file", "", FILES)
-        if chosen:
-            self.open_file(Path(chosen))
+        ask_file(self, "Open a results file", self.open_file, filters=FILES)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if dropped_files(event):

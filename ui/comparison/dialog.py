@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -32,6 +31,7 @@ from lamella.core.query.comparison.columns import pair_columns
 from lamella.core.query.source import Source, whole_snapshot
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.file_dialog import ask_file
 from lamella.ui.dialogs.work_dialog import fit_into_window
 from lamella.ui.steps.editors import OtherSource
 from lamella.ui.tasks import Handle, Tasks
@@ -239,9 +239,7 @@ class CompareDialog(QDialog):
         if self.other.itemText(place) != A_FILE:
             return
         kinds = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
-        chosen, _ = QFileDialog.getOpenFileName(self, "Compare with a file", "", kinds)
-        if chosen:
-            self.add_file(Path(chosen))
+        ask_file(self, "Compare with a file", self.add_file, filters=kinds)
 
     def _compare(self) -> None:
         side, tolerance = self.other_side, self._tolerance

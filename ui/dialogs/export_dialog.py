@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -35,6 +34,7 @@ from lamella.core.validation import in_home
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.dialogs.reading_columns import FirstRows
 from lamella.ui.dialogs.work_dialog import PreviewDialog
 from lamella.ui.tasks import Tasks
@@ -278,14 +278,13 @@ class ExportDialog(PreviewDialog):
     def _browse(self) -> None:
         path = self.path
         folder = self._folder if isinstance(path, RemotePath) else path.parent
-        dialog = QFileDialog(self, "Export to", str(folder))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # asked once, when it is written
+        dialog = FileDialog(self, "Export to", folder)
+        dialog.setAcceptMode(FileDialog.AcceptMode.AcceptSave)
+        dialog.setOption(FileDialog.Option.DontConfirmOverwrite)  # asked once, when it is written
         dialog.setNameFilters([f"{f.label} (*{' *'.join(f.suffixes)})" for f in FORMATS])
         dialog.selectNameFilter(dialog.nameFilters()[self.format_box.currentIndex()])
         dialog.selectFile(path.name)
         dialog.fileSelected.connect(lambda path: self._take(path, dialog.selectedNameFilter()))
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _take(self, path: str, name_filter: str) -> None:

@@ -11,7 +11,6 @@ from PySide6.QtCore import QStringListModel, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -43,6 +42,7 @@ from lamella.core.store.operators.table import paths_of
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import problem_counts
+from lamella.ui.dialogs.file_dialog import ask_file
 from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
@@ -441,11 +441,7 @@ class UpsertForm(ActForm):
         return TableRows(self._table, self.tables[place - 1])
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, "Rows of a file")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.use_file(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_file(self, "Rows of a file", self.use_file)
 
     def _ask_reading(self) -> None:
         from lamella.ui.dialogs.file_import import ReadingDialog

@@ -10,7 +10,6 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QImage, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QInputDialog,
     QLabel,
     QMenu,
@@ -26,6 +25,7 @@ from lamella.core.relations import Relation
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.store import Store
 from lamella.ui import theme
+from lamella.ui.dialogs.file_dialog import ask_new_file
 from lamella.ui.relations.acts import Act, ActStack, declare, move, remove, rename
 from lamella.ui.relations.bar import DiagramBar
 from lamella.ui.relations.canvas import ZOOM_STEP, Canvas
@@ -370,9 +370,13 @@ class RelationsTab(QWidget):
     def ask_export(self, kind: str) -> None:
         """Ask for the file of the picture. `kind` is "svg" or "png"."""
         name = Path.home() / f"{self.store.name} relations.{kind}"
-        chosen, _ = QFileDialog.getSaveFileName(self.window(), "Export the diagram", str(name), FILTERS[kind])
-        if chosen:
-            self.write_picture(Path(chosen).with_suffix(f".{kind}"))
+        ask_new_file(
+            self.window(),
+            "Export the diagram",
+            lambda path: self.write_picture(path.with_suffix(f".{kind}")),
+            name,
+            FILTERS[kind],
+        )
 
     def write_picture(self, path: Path) -> None:
         """Write the picture in the format of the suffix, off the GUI thread."""

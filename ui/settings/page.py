@@ -11,7 +11,6 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -25,7 +24,9 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import LamellaError
 from lamella.core.settings import SETTINGS, Origin, Setting, Settings, Value
 from lamella.core.store.paths import is_store
+from lamella.core.validation import in_home
 from lamella.ui import theme
+from lamella.ui.dialogs.file_dialog import ask_folder
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import DecimalBox, IconButton, NumberBox, Reason
 from lamella.ui.widgets.field_buttons import add_clear_button
@@ -363,10 +364,12 @@ class StoreEditor(TextEditor):
         self._tasks.read(lambda job: store_problem(text), done, owner=self, quiet=True)
 
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Choose a folder", self.box.text())
-        if folder:
-            self.box.setText(folder)
+        def take(folder: Path) -> None:
+            self.box.setText(str(folder))
             self._finish()
+
+        text = self.box.text().strip()
+        ask_folder(self, "Choose a folder", take, in_home(text) if text else None)
 
 
 def _fill(editor: Editor, *widgets: QWidget) -> None:

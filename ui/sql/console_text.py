@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.sql.dialects import format_sql
+from lamella.ui.dialogs.file_dialog import ask_file, ask_new_file
 from lamella.ui.sql.editor import SqlEditor
 from lamella.ui.sql.saved_statements import SavedStatements
 from lamella.ui.tasks import Tasks
@@ -77,11 +77,9 @@ class ConsoleText(QObject):
 
     def open_file(self) -> None:
         """Replace the text by that of a file; undo brings it back."""
-        chosen, _ = QFileDialog.getOpenFileName(self._editor.window(), "Open a file of SQL", "", SQL_FILES)
-        if not chosen:
-            return
-        path = Path(chosen)
+        ask_file(self._editor.window(), "Open a file of SQL", self._read, filters=SQL_FILES)
 
+    def _read(self, path: Path) -> None:
         def show(text: str) -> None:
             self.replacing.emit()
             self._editor.replace_span(0, len(self._editor.toPlainText()), text)
@@ -94,12 +92,10 @@ class ConsoleText(QObject):
         )  # fmt: skip
 
     def save_file(self, title: str) -> None:
-        chosen, _ = QFileDialog.getSaveFileName(
-            self._editor.window(), "Save the text", f"{title}.sql", SQL_FILES
-        )
-        if not chosen:
-            return
-        path, text = Path(chosen).with_suffix(Path(chosen).suffix or ".sql"), self._editor.toPlainText()
+        ask_new_file(self._editor.window(), "Save the text", self._write, f"{title}.sql", SQL_FILES)
+
+    def _write(self, path: Path) -> None:
+        path, text = path.with_suffix(path.suffix or ".sql"), self._editor.toPlainText()
 
         def write(job: Job) -> None:
             from lamella.core.transfer.exporting import draft_of

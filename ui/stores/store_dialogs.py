@@ -13,7 +13,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -33,6 +32,7 @@ from lamella.core.store.store import Store
 from lamella.core.validation import in_home
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.file_dialog import ask_folder
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import FieldForm, Reason, breakable
@@ -181,11 +181,7 @@ class FolderField(QWidget):
         start = self.path or Path.home()
         while not start.is_dir() and start != start.parent:
             start = start.parent
-        dialog = QFileDialog(self.window(), self._name, str(start))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.field.setText)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self.window(), self._name, lambda path: self.field.setText(str(path)), start)
 
 
 def free_bytes(folder: Path) -> int | None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QFileDialog, QMenu
+from PySide6.QtWidgets import QMenu
 
 from lamella.core.errors import LamellaError, visible
+from lamella.ui.dialogs.file_dialog import ask_file
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import table_of_file
@@ -58,9 +59,12 @@ def benchmark_open_table(window: Window) -> None:
 
 
 def ask_benchmark_file(window: Window) -> None:
-    path, _ = QFileDialog.getOpenFileName(window, "Run a benchmark of your own", "", "Python files (*.py)")
-    if path:
-        benchmark_file(window, Path(path))
+    ask_file(
+        window,
+        "Run a benchmark of your own",
+        lambda path: benchmark_file(window, path),
+        filters="Python files (*.py)",
+    )
 
 
 def benchmark_file(window: Window, path: Path) -> UserScriptDialog | None:

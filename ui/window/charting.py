@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.source import ComputedSource
+from lamella.ui.dialogs.file_dialog import ask_new_file
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.file_watch import folder_of
@@ -199,11 +200,13 @@ class Charting(QObject):
 
         suffix = f".{kind}"
         name = folder_of(self._tab.key) / f"{Path(self._tab.name).stem} chart{suffix}"
-        chosen, _ = QFileDialog.getSaveFileName(
-            self._tab.window(), "Export the chart", str(name), PICTURES[suffix]
+        ask_new_file(
+            self._tab.window(),
+            "Export the chart",
+            lambda path: self.write_picture(path.with_suffix(suffix)),
+            name,
+            PICTURES[suffix],
         )
-        if chosen:
-            self.write_picture(Path(chosen).with_suffix(suffix))
 
     def write_picture(self, path: Path) -> None:
         """Write the picture in the format of the suffix, off the GUI thread."""

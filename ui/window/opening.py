@@ -10,13 +10,14 @@ from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.formats import usual_suffixes
 from lamella.core.datasets.text.html_tables import table_text
 from lamella.core.errors import BadData
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.store.paths import is_store
+from lamella.ui.dialogs.file_dialog import ask_files, ask_folder
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
@@ -199,21 +200,18 @@ class Opening(QObject):
         if tab is not None and is_file(tab.key):
             self.import_paths([path_or_address(tab.key[0])], table_of_file(tab.key))
         else:
-            self._ask("Import files", QFileDialog.FileMode.ExistingFiles, self.import_paths)
+            self._ask("Import files", self.import_paths)
 
     def ask_files(self) -> None:
-        self._ask("Open files", QFileDialog.FileMode.ExistingFiles, self.open_paths)
+        self._ask("Open files", self.open_paths)
 
     def ask_folder(self) -> None:
-        self._ask("Open a folder", QFileDialog.FileMode.Directory, self.open_paths)
+        ask_folder(self._window, "Open a folder", lambda path: self.open_paths([path]), self._start_folder)
 
-    def _ask(self, title: str, mode: QFileDialog.FileMode, then) -> None:
-        dialog = QFileDialog(self._window, title, self._start_folder(), FILTERS)
-        dialog.setFileMode(mode)
-        dialog.filesSelected.connect(lambda names: then([Path(name) for name in names]))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+    def _ask(self, title: str, then: Callable[[list[Path]], object]) -> None:
+        ask_files(self._window, title, then, self._start_folder, FILTERS)
 
-    def _start_folder(self) -> str:
+    @property
+    def _start_folder(self) -> Path | None:
         recent = [path for path in self._memory.recent if not isinstance(path, RemotePath)]
-        return str(recent[0].parent if recent else Path.home())
+        return recent[0].parent if recent else None

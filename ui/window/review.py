@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.datasets.formats import COMPRESSED_SUFFIXES
 from lamella.core.datasets.locate import is_changed_on_disk
@@ -26,6 +25,7 @@ from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.file_dialog import FileDialog, ask_new_file
 from lamella.ui.editing.edit_target import ids_of
 from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, ReviewStrip, summary
 from lamella.ui.editing.staged_edits import (
@@ -125,7 +125,7 @@ class Review(QObject):
         """The last version that was saved here; used by the writing thread."""
         self._on = False
         self.strip = ReviewStrip(self.show, self.discard, self.ask_copy, self.save)
-        self.dialog: ReviewDialog | ConflictDialog | QFileDialog | None = None
+        self.dialog: ReviewDialog | ConflictDialog | FileDialog | None = None
         tab.loader.loaded.connect(self._loaded)
         tab.loader.failed.connect(self.stop_waiting)
 
@@ -407,11 +407,8 @@ class Review(QObject):
         """Write the rows with their edits to another file, in the format of its name's suffix."""
         path = Path(self._tab.key[0])
         suffix = next((s for s in path.suffixes[::-1] if s[1:].casefold() not in COMPRESSED_SUFFIXES), ".csv")
-        dialog = QFileDialog(self._tab.grid.window(), "Save a copy with the edits", str(path.parent))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{text_name(path)} (edited){suffix}")
-        dialog.fileSelected.connect(lambda name: self.save_copy(Path(name)))
-        self._open(dialog)
+        name = path.with_name(f"{text_name(path)} (edited){suffix}")
+        self._note(ask_new_file(self._tab.grid.window(), "Save a copy with the edits", self.save_copy, name))
 
     def save_copy(self, path: Path) -> None:
         """Write a copy; in the file itself the edits stay unsaved."""
@@ -492,11 +489,14 @@ class Review(QObject):
         dialog.rejected.connect(self._not_saved)
         self._open(dialog)
 
-    def _open(self, dialog: ReviewDialog | ConflictDialog | QFileDialog) -> None:
-        self.dialog = dialog
+    def _open(self, dialog: ReviewDialog | ConflictDialog) -> None:
+        self._note(dialog)
         dialog.finished.connect(dialog.deleteLater)
-        dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
         dialog.open()
+
+    def _note(self, dialog: ReviewDialog | ConflictDialog | FileDialog) -> None:
+        self.dialog = dialog
+        dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
 
     def _loaded(self, content: TabContent) -> None:
         self.stop_waiting()

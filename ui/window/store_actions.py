@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import shiboken6
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.errors import StoreProblem, visible
 from lamella.core.jobs import Job
@@ -18,6 +17,7 @@ from lamella.core.phrases import quantity
 from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
+from lamella.ui.dialogs.file_dialog import FileDialog, ask_folder
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.store_following import (
     StoreWatch,
@@ -248,14 +248,13 @@ class StoreActions(QObject):
 
     def ask_new(self) -> None:
         """Ask where to create a store: in a folder that is empty or does not exist yet."""
-        dialog = QFileDialog(self._window, "New store", str(self._near()))  # type: ignore[call-overload]
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Name of the store:")
-        dialog.setLabelText(QFileDialog.DialogLabel.Accept, "Create")
+        dialog = FileDialog(self._window, "New store", self._near())  # type: ignore[arg-type]
+        dialog.setAcceptMode(FileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(FileDialog.FileMode.AnyFile)
+        dialog.setLabelText(FileDialog.DialogLabel.FileName, "Name of the store:")
+        dialog.setLabelText(FileDialog.DialogLabel.Accept, "Create")
         dialog.selectFile("New store")
         dialog.fileSelected.connect(lambda name: self.make(Path(name)))
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def make(self, path: Path) -> None:
@@ -269,11 +268,7 @@ class StoreActions(QObject):
         self._open(work, f"Making {path.name}")
 
     def ask_open(self) -> None:
-        dialog = QFileDialog(self._window, "Open a store", str(self._near()))  # type: ignore[call-overload]
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda name: self.open(Path(name)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self._window, "Open a store", self.open, self._near())  # type: ignore[arg-type]
 
     def open(self, path: Path) -> None:
         """Open the store of a folder; if it is open already, show it."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
+from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, open_dataset
@@ -218,11 +218,11 @@ def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: T
 
 @pytest.mark.slow
 def test_the_panel_measures_a_file_that_is_chosen(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, answer_dialog: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "own.py"
     path.write_text(USER_SCRIPT, encoding="utf-8")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    answer_dialog(path)
     window.show_benchmark()
     panel = window.benchmark
     assert panel is not None

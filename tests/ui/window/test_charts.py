@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QToolButton
 
 from lamella import col, resources
 from lamella.core.filters.expr import Predicate
@@ -374,11 +374,11 @@ def test_the_figures_are_shown_as_a_table(qtbot, chart):
     assert view.canvas.isVisible()
 
 
-def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settled, tmp_path, monkeypatch):
+def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settled, tmp_path, answer_dialog):
     view, tab = chart(ChartSpec("bar", "carrier", color="carrier")), settled()
     for suffix in (".png", ".svg"):
         path = tmp_path / f"chart{suffix}"
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
+        answer_dialog(path)
         view.export_requested.emit(suffix[1:])
         qtbot.waitUntil(lambda path=path: path.exists() and "Written" in tab.messages.label.text())
         tab.messages.clear()
@@ -394,7 +394,7 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
 
 @pytest.mark.slow
 def test_how_delays_depend_on_the_hour_and_the_carrier_in_a_report(
-    qtbot, window, settled, tmp_path, monkeypatch
+    qtbot, window, settled, tmp_path, answer_dialog
 ):
     """From a file to a picture and a drawing, by clicks and keys alone."""
     window.open_paths([resources.sample("flights")])
@@ -414,7 +414,7 @@ def test_how_delays_depend_on_the_hour_and_the_carrier_in_a_report(
     assert ("Used", "328,521") in shown_counts(view)
     for kind in ("png", "svg"):
         path = tmp_path / f"delays.{kind}"
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
+        answer_dialog(path)
         act = next(a for a in view.export.menu().actions() if kind.upper() in a.text())
         act.trigger()
         qtbot.waitUntil(lambda path=path: path.name in tab.messages.label.text())

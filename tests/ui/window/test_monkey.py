@@ -28,7 +28,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QFileDialog,
     QLineEdit,
     QMessageBox,
     QToolButton,
@@ -44,6 +43,7 @@ from lamella.core.query.line import LineStep
 from lamella.core.query.steps import Buckets, Compute, Group, Limit, Pivot, Sample, Select, Step, Unpivot
 from lamella.ui import main_window
 from lamella.ui.actions import BY_ID
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.kinds import KINDS
 from lamella.ui.tasks import Handle, Tasks
@@ -398,10 +398,7 @@ def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(
         QMessageBox, "question", lambda *args: CANCEL if next(cancels) else without_saving(*args)
     )
-    for ask in ("getSaveFileName", "getOpenFileName", "getExistingDirectory"):
-        monkeypatch.setattr(
-            QFileDialog, ask, lambda *_, ask=ask, **__: "" if "Directory" in ask else ("", "")
-        )
+    monkeypatch.setattr(FileDialog, "open", FileDialog.deleteLater)
     monkeypatch.setattr(LineActions, "ask_export", export)
     monkeypatch.setattr(QDrag, "exec", lambda *_: Qt.DropAction.IgnoreAction)
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QComboBox,
-    QFileDialog,
     QHeaderView,
     QLabel,
     QLineEdit,
@@ -25,6 +24,7 @@ from lamella.core.scan.snapshot import NOTE, Snapshot
 from lamella.core.store.importing import import_file
 from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import library
@@ -177,8 +177,8 @@ def test_a_store_chosen_with_open_folder_opens_as_one(window, tmp_path, rows, qt
     with Store.open(tmp_path / "other") as second_store:
         second_store.create_table("trips", rows)
     window.commands["open_folder"].trigger()
-    (dialog,) = window.findChildren(QFileDialog)
-    dialog.filesSelected.emit([str(tmp_path / "other")])
+    (dialog,) = window.findChildren(FileDialog)
+    dialog.fileSelected.emit(str(tmp_path / "other"))
     dialog.close()
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
 

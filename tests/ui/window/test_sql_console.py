@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
@@ -441,7 +441,7 @@ def test_parameters_without_values_are_said(run):
     assert not message(run(console.text)) and console.front_tab.view.num_rows > 0
 
 
-def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, tmp_path, monkeypatch):
+def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, tmp_path, answer_dialog):
     console = run("select carrier, avg(delay) as delay from flights group by carrier")
     tab = console.front_tab
     window.commands["chart"].trigger()
@@ -450,7 +450,7 @@ def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, 
     qtbot.waitUntil(lambda: tab.charting.is_drawn(spec))
     assert tab.charting.view.data.used == 3 and not tab.pane.isVisible()
     path = tmp_path / "delays.svg"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    answer_dialog(path)
     tab.charting.export("svg")
     qtbot.waitUntil(lambda: path.name in tab.messages.label.text())
     assert "Mean of delay by carrier" in path.read_text("utf-8")
@@ -586,15 +586,14 @@ def test_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
     assert "more than 1,000,000 characters does not run here" in message(console)
 
 
-def test_a_file_of_sql_is_opened_and_saved(qtbot, window, console, tmp_path: Path, monkeypatch):
+def test_a_file_of_sql_is_opened_and_saved(qtbot, window, console, tmp_path: Path, answer_dialog):
     path = tmp_path / "late.sql"
     path.write_text("select 1 -- ü", encoding="utf-8")
-    dialog = "lamella.ui.sql.console_text.QFileDialog"
-    monkeypatch.setattr(f"{dialog}.getOpenFileName", lambda *_: (str(path), ""))
+    answer_dialog(path)
     console.bar.save.menu().actions()[3].trigger()
     qtbot.waitUntil(lambda: console.text == "select 1 -- ü")
     assert window.tabs.title == "late"
-    monkeypatch.setattr(f"{dialog}.getSaveFileName", lambda *_: (str(tmp_path / "other"), ""))
+    answer_dialog(tmp_path / "other")
     console.bar.save.menu().actions()[4].trigger()
     qtbot.waitUntil(lambda: window.tabs.title == "other")
     assert (tmp_path / "other.sql").read_text("utf-8") == "select 1 -- ü"
