@@ -112,7 +112,7 @@ class Rewrite:
             ended = (ended + piece[-HELD_BYTES:])[-HELD_BYTES:]
             tail = tail + piece if tail else piece
             if in_head:
-                start, met = after_lines(tail, skip, self._ends.newline)
+                start, met = after_lines(tail, skip, last)
                 if met < skip and not last:
                     continue
                 in_head, start = False, start if met == skip else len(tail)

@@ -37,7 +37,7 @@ from tests.slow_tests import examples
 
 RUNS = examples(15)
 Rows = list[list[str | None]]
-MARKERS = {"", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT"}
+MARKERS = {"", "NA", "N/A", "n/a", "#N/A", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT"}
 SPECIALS = {"nan", "NaN", "inf", "-inf"}
 NUMBERS = [
     "0",
@@ -132,7 +132,7 @@ def delimited_files(draw: st.DrawFn) -> DelimitedFile:
         [f"c{place}" for place in range(width)],
         rows,
         draw(st.sampled_from(",\t;|")),
-        draw(st.sampled_from(["\n", "\r\n"])),
+        draw(st.sampled_from(["\n", "\r\n", "\r"])),
         draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"])),
         draw(st.lists(st.booleans(), min_size=1, max_size=5)),
         draw(st.booleans()) or rows[-1] == [None],
@@ -215,10 +215,10 @@ def cells(table: pa.Table) -> list[list[Any]]:
 def lines_outside_quotes(text: str) -> int:
     """The number of lines that end outside quotes, counted character by character."""
     inside, count = False, 0
-    for sign in text:
+    for sign in text.replace("\r\n", "\n"):
         inside ^= sign == '"'
-        count += sign == "\n" and not inside
-    return count + (not text.endswith("\n"))
+        count += sign in "\r\n" and not inside
+    return count + (not text.endswith(("\r", "\n")))
 
 
 def check_everywhere(path: Path, store: Store, size: int, rows: int, **options: Any) -> pa.Table:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -161,11 +163,14 @@ def blocks(
     raised."""
     line, number, tail, doubtful = 1, 0, b"", False
     too_long: tuple[Problem, ...] = ()
+    is_after_return = False
     for piece in source.pieces(size):
         tail += piece.data
+        if is_after_return and tail:  # both are one line break, though a piece ended between them
+            tail, is_after_return = tail.removeprefix(b"\n"), False
         doubtful |= piece.doubtful
         if line <= skip_lines:
-            start, lines = after_lines(tail, skip_lines - line + 1, ends.newline)
+            start, lines = after_lines(tail, skip_lines - line + 1, piece.last)
             tail, line = tail[start:], line + lines
             if line <= skip_lines:
                 continue
@@ -175,7 +180,8 @@ def blocks(
             continue
         if not cut and not piece.last:
             continue
-        data, tail = tail[:cut], tail[cut:]
+        data, tail = tail[:cut], tail[cut:].removeprefix(b"\n") if ends.newline == b"\r" else tail[cut:]
+        is_after_return = ends.newline == b"\r" and not tail
         if too_long:
             data, line = data[data.find(ends.newline) + 1 or len(data) :], line + 1
         if not ends.has_no_row(data) or too_long:
@@ -210,7 +216,7 @@ def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem
 
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
     """Return the whole rows in `data`, the beginning of a file."""
-    start, lines = after_lines(data, skip_lines, ends.newline)
+    start, lines = after_lines(data, skip_lines, whole)
     tail = data[start:] if lines == skip_lines else b""
     doubtful = source.passing and (b"\0" in tail or not is_utf8(tail))
     cut = ends.last(tail + ends.newline) if whole else ends.last(tail)
@@ -232,15 +238,17 @@ def unclosed_quote_error(source: TextSource, before: bytes, ends: RowEnds, line:
     )
 
 
-def after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
-    """Return where the first `lines` lines end, and how many of them there are, which may be fewer."""
-    place = 0
-    for number in range(lines):
-        end = data.find(newline, place)
-        if end < 0:
-            return place, number
-        place = end + 1
-    return place, lines
+def after_lines(data: bytes, lines: int, whole: bool) -> tuple[int, int]:
+    """Return where the first `lines` lines end, and how many of them there are, which may be fewer. Unless
+    `data` is the `whole` rest of the file, a carriage return at its end does not count yet: a line feed may
+    follow."""
+    ends = [line_break.end() for line_break in islice(_LINE_BREAK.finditer(data), lines)]
+    if ends and ends[-1] == len(data) and data.endswith(b"\r") and not whole:
+        ends.pop()
+    return ends[-1] if ends else 0, len(ends)
+
+
+_LINE_BREAK = re.compile(rb"\r\n?|\n")
 
 
 def endless_row(source: TextSource, ends: RowEnds, row: bytes, line: int) -> FileProblem:

@@ -94,13 +94,10 @@ _SEPARATOR_MARK = re.compile(r'(?P<line>"?sep=(?P<sign>[^"\w\s]|\t)"?)(?:\r\n?|\
 
 def _behind(text: str, lines: int) -> tuple[int, int]:
     """Where the text after this many lines begins, and how many of them there were."""
-    place, newline = 0, _find_newline(text)
-    for number in range(lines):
-        end = text.find(newline, place)
-        if end < 0:
-            return len(text), number
-        place = end + 1
-    return place, lines
+    breaks = list(islice(LINE_BREAK.finditer(text), lines))
+    if len(breaks) < lines:
+        return len(text), len(breaks)
+    return breaks[-1].end() if breaks else 0, lines
 
 
 _MOST_ABOVE, _LEAST_BELOW, _FEWER, _LEVEL, _LEVEL_BEHIND_GAP = 30, 2, 0.6, 0.9, 0.7
@@ -177,7 +174,17 @@ def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[list[str]
 
 
 def _find_newline(sample: str) -> str:
-    return "\r" if "\r" in sample and "\n" not in sample else "\n"
+    """What ends most lines outside of quotes: a lone carriage return, or else a line feed."""
+    if "\r" not in sample:
+        return "\n"
+    ends = Counter(LINE_BREAK.findall(_QUOTED.sub("", sample) if "\n" in sample else sample))
+    return "\r" if ends["\r"] > ends["\n"] + ends["\r\n"] else "\n"
+
+
+LINE_BREAK = re.compile(r"\r\n?|\n")
+"""Each of these ends a line, whichever the file has mostly."""
+
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def _find_quote(sample: str) -> str:
@@ -238,12 +245,16 @@ _FEW_YEARS, _FEW_NUMBERS = 3, 5
 
 
 def _are_years(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
-    """Whether the first row has texts and at least two distinct years, above values that are not years."""
+    """Whether the first row has texts and distinct years, above values that are not years. A single year
+    counts only above several numbers that all have decimals."""
     names = [cell.strip() for cell in rows[0]]
-    is_mixed = len(places) > 1 and any(name for place, name in enumerate(names) if place not in places)
+    is_mixed = any(name for place, name in enumerate(names) if place not in places)
     if not is_mixed or len(set(names)) < len(names) or not all(_is_year(names[place]) for place in places):
         return False
-    below = ([row[place].strip() for row in rows[1:] if place < len(row)] for place in places)
+    below = [[row[place].strip() for row in rows[1:] if place < len(row)] for place in places]
+    if len(places) == 1:
+        numbers = list(filter(None, below[0]))
+        return len(numbers) >= _FEW_YEARS and not any(number.lstrip("-").isdecimal() for number in numbers)
     return not any(all(map(_is_year, filter(None, cells))) for cells in below)
 
 

@@ -19,7 +19,7 @@ from lamella.core.datasets.text.regional import Conventions, SpelledType
 MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
 """Placeholder types for text whose type later values may decide: nothing but null markers, which fit any
 type; and nothing but names of non-finite doubles, perhaps with null markers."""
-NULL_MARKERS = ("", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
+NULL_MARKERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")
 _ZONED = pa.timestamp("us", "UTC")
 

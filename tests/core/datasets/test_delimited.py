@@ -8,6 +8,7 @@ import gzip
 import io
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text import dataset
 from lamella.core.datasets.text.delimited import ZEROS, RaggedRow
 from lamella.core.datasets.text.types import NULL_MARKERS
 from lamella.core.errors import FileProblem, UnknownColumn
@@ -84,9 +86,52 @@ def test_line_ends(tmp_path: Path, newline: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        "a,b\r1,x\r2,y\r\n",
+        "a,b\r1,x\r2,y\n",
+        "a,b\r1,x\n2,y\n",
+        "a,b\n1,x\r2,y\r",
+        "a,b\r1,x\r\r\n2,y\r",
+        "a,b\r\n1,x\r2,y\n",
+    ],
+)
+def test_every_kind_of_line_break_ends_a_row(tmp_path: Path, data: str) -> None:
+    assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+def test_quoted_line_feeds_between_returns(tmp_path: Path) -> None:
+    """As spreadsheets of older Macs write cells of several lines."""
+    data = 'a,b\r1,"x\n\n\n\ny"\r2,z\r'
+    assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x\n\n\n\ny"}, {"a": 2, "b": "z"}]
+
+
+LINE_BREAKS = st.sampled_from(["\r", "\r\n", "\n"])
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@given(usual=LINE_BREAKS, breaks=st.lists(LINE_BREAKS, min_size=1, max_size=60), data=st.data())
+def test_no_row_is_lost_at_the_edges_of_blocks(
+    tmp_path_factory: pytest.TempPathFactory, width: int, usual: str, breaks: list[str], data: st.DataObject
+) -> None:
+    texts = st.sampled_from(["x", "yy", '"q\nr"', '"s,t"', "zzzzzzzz"])
+    rows = [[data.draw(texts) for _ in range(width)] for _ in breaks]
+    names = [f"c{place}" for place in range(width)]
+    lines = zip([names, *rows], [usual, *breaks], strict=True)
+    path = tmp_path_factory.mktemp("csv") / "x.csv"
+    path.write_bytes("".join(",".join(row) + end for row, end in lines).encode())
+    with patch.object(dataset, "SMALLEST_BLOCK", data.draw(st.integers(8, 40))):
+        table = open_dataset(path, delimiter=",", header=True).read()
+    expected = [[text.strip('"') for text in row] for row in rows]
+    assert [list(row.values()) for row in table.to_pylist()] == expected
+
+
+@pytest.mark.parametrize(
     ("data", "names"),
     [
         ("city,n\nOslo,1\n", ["city", "n"]),
+        ("state,2021\nAlabama,-29.59\nAlaska,-14.62\nOhio,12.4\n", ["state", "2021"]),
+        ("Ann,2000\nBob,35.5\nCarl,3\nDora,4.5\n", ["column_1", "column_2"]),
         ("Oslo,1\nRome,2\n", ["column_1", "column_2"]),
         ("city,country\nOslo,Norway\n", ["city", "country"]),
         (",n,n,n_2\n0,1,2,3\n", ["column_1", "n", "n_3", "n_2"]),
