@@ -41,6 +41,7 @@ from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
 from lamella.ui.cards.words import bar_text, value_text
+from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.texts import MINUS, whole_texts, with_minus
 from lamella.ui.widgets.field_buttons import add_clear_button
 
@@ -380,7 +381,7 @@ class ColumnPage(QWidget):
         most = max((count for _, _, count in values), default=0) or 1
         for text, value, count in values:
             says = "NULL" if text is None else visible(text) or "(empty text)"
-            if isinstance(value, int | float | Decimal | dt.timedelta):
+            if isinstance(value, pa.Scalar) and has_sign(value.type):
                 says = with_minus(says)
             item = QTreeWidgetItem([says, f"{count:,}", f"{100 * count / rows:.1f}%" if rows else ""])
             item.setData(0, Qt.ItemDataRole.UserRole, value)

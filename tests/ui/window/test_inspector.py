@@ -111,6 +111,8 @@ def test_the_column_page_has_figures_of_what_is_shown_and_of_all_rows(
     assert page.histogram.isVisible() and "401" in page.histogram.accessibleName()
     tab.set_filter(None)
     qtbot.waitUntil(lambda: ["Rows", "1,000", ""] in lines(page.figures))
+    tab.set_filter(col("delay") < 0)
+    qtbot.waitUntil(lambda: {line[0][:1] for line in lines(page.values)} == {"−"})
 
 
 @pytest.mark.slow
