@@ -68,7 +68,7 @@ class GridPane(QWidget):
         layout.addWidget(self.scroll_bar)
         self._late = QTimer(self, singleShot=True, interval=WAIT_MS)
         self._late.timeout.connect(self._show_busy)
-        self.grid.installEventFilter(self)
+        self.grid.viewport().installEventFilter(self)
 
     def set_busy(self, text: str) -> None:
         """Say what is going on, once it has lasted half a second; an empty text hides it."""
@@ -100,9 +100,10 @@ class GridPane(QWidget):
             if over.isHidden():
                 continue
             over.adjustSize()
-            top = self.grid.viewport().mapTo(self, QPoint()).y()  # below the header
-            left = (self.width() - over.width()) // 2
-            over.move(left, top + max(0, self.height() - top - over.height()) // 2)
+            cells = self.grid.viewport().rect()
+            cells.moveTo(self.grid.viewport().mapTo(self, QPoint()))
+            left, top = cells.center().x() - over.width() // 2, cells.center().y() - over.height() // 2
+            over.move(max(0, left), max(cells.top(), top))
             over.raise_()
 
 

@@ -481,8 +481,8 @@ class GridView(WindowScrolling):
 
     def _keep_current_column(self, width: int) -> None:
         """Keep the current column visible if it was at this earlier width: a panel opened beside the grid
-        covers nothing."""
-        if self.selection.current is None:
+        covers nothing. Scroll bars have another width for a moment while the look changes."""
+        if self.selection.current is None or theme.current().is_changing:
             return
         place = self.selection.current[1]
         if self.pinning.width <= self.x_of(self.column_at(place)) < width:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from lamella.ui import theme
-from lamella.ui.grid.pane import RowScrollBar
+from lamella.ui.grid.pane import GridPane, RowScrollBar
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.style.sheet import DARK, LIGHT
 from tests.ui.grid.fake_rows import FakeRows, TableRows
@@ -278,6 +278,36 @@ def test_a_selection_has_an_outline_that_stands_out(grid, settle, mode) -> None:
     look.set_mode("system")
     assert len(right) == 1
     assert contrast(right.pop(), (DARK if mode == "dark" else LIGHT).surface) >= 3
+
+
+def test_another_look_does_not_scroll(grid, settle) -> None:
+    grid.show_rows(FakeRows(1000, columns=20))
+    settle(grid)
+    grid.go_to(3, 12)
+    place = grid.horizontalScrollBar().value()
+    assert place > 0
+    look = theme.current()
+    mode = look.mode
+    try:
+        for other in (theme.Mode.DARK, theme.Mode.LIGHT):
+            look.set_mode(other)
+            assert grid.horizontalScrollBar().value() == place
+    finally:
+        look.set_mode(mode)
+
+
+def test_why_there_are_no_rows_is_said_in_the_middle_of_the_cells(qtbot, tasks) -> None:
+    pane = GridPane(tasks)
+    qtbot.addWidget(pane)
+    pane.grid.show_rows(FakeRows(0))
+    pane.set_nothing("No rows")
+    pane.resize(500, 400)
+    pane.show()
+    for width in (500, 900):
+        pane.resize(width, 400)
+        cells = pane.grid.viewport()
+        middle = cells.mapTo(pane, cells.rect().center())
+        assert (pane.nothing.geometry().center() - middle).manhattanLength() <= 2
 
 
 @pytest.mark.slow
