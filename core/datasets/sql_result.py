@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from lamella.core.datasets.locate import fingerprint_of
 from lamella.core.errors import BadSql, Cancelled
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
+from lamella.core.query.source import Source, VersionOrTime
 from lamella.core.query.sql.rows_read import RowsRead
 from lamella.core.query.sql.run import SqlRequest, TableRead, stream_sql
 from lamella.core.query.sql.sources import Sources
@@ -42,9 +44,11 @@ class SqlResult(Dataset):
         self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = (), figures: Sequence[int] = ()
     ) -> None:
         """`figures` are the indexes of the columns that the statement computes, for instance as an average.
-        `rows_read` is set when the result is complete."""
+        `rows_read` is set when the result is complete, and `source_files` are the files opened in place that
+        the statement reads."""
         self.name, self.reads = name, reads
         self.rows_read: RowsRead | None = None
+        self.source_files: tuple[Path, ...] = ()
         names = _unique_names(schema.names)
         self.figures = frozenset(names[place] for place in figures)
         self._columns = tuple(
@@ -186,9 +190,17 @@ def run_to_result(
     """
     own_job = job or Job()
     result: SqlResult | None = None
+    files: list[Path] = []
+
+    def find(table: str, when: VersionOrTime | None) -> Source:
+        source = sources.find(table, when)
+        files.extend(getattr(source, "paths", ()))
+        return source
+
     try:
-        with stream_sql(text, sources, request or SqlRequest(), own_job) as stream:
+        with stream_sql(text, replace(sources, find=find), request or SqlRequest(), own_job) as stream:
             sql_result = SqlResult(name, stream.schema, stream.reads, stream.figures)
+            sql_result.source_files = tuple(files)
             for batch in stream.batches:
                 sql_result.add(batch)
                 if result is None:

@@ -55,6 +55,15 @@ def test_a_file_in_place_becomes_one_of_another_format(run: Run, source: Path, t
     assert (tmp_path / "o.csv").read_text() == "'=c;4\nNA;3\na;2\n"
 
 
+def test_a_file_is_replaced_by_rows_of_its_own_only_on_request(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("n\n1\n2\n3\n")
+    code, _, error = run(path, path, "--where", "n > 1")
+    assert code == 2 and "is there already" in error and path.read_text() == "n\n1\n2\n3\n"
+    assert run(path, path, "--where", "n > 1", "--overwrite")[0] == 0
+    assert open_dataset(path).read().column("n").to_pylist() == [2, 3]
+
+
 @pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
 def test_every_format_can_be_named_and_written(run: Run, store: Path, tmp_path: Path, known: Format) -> None:

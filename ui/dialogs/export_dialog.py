@@ -69,8 +69,8 @@ class ExportRows:
 
 
 class ExportDialog(PreviewDialog):
-    """`exported` carries what was written. Not modal; closing it stops a running export. `source` is the file
-    that the rows are read from, which no export may replace."""
+    """`exported` carries what was written. Not modal; closing it stops a running export. `sources` are
+    the files that the rows come from, which no export may replace."""
 
     exported = Signal(Export)
 
@@ -82,11 +82,11 @@ class ExportDialog(PreviewDialog):
         choices: ExportChoices,
         tasks: Tasks,
         parent: QWidget | None = None,
-        source: Path | None = None,
+        sources: Sequence[Path] = (),
     ) -> None:
         super().__init__(tasks, PAUSE_MS, parent)
         self._name, self._rows, self._choices = name, list(rows), choices
-        self._source = source
+        self._sources = sources
         self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
         self._samples: dict[int, pa.Table] = {}
         self._export: Export | None = None
@@ -252,10 +252,9 @@ class ExportDialog(PreviewDialog):
         self.path_edit.setText(f"{path}{beside}{suffix}")
 
     def _is_source(self, path: Path) -> bool:
-        source = self._source
-        if source is None or isinstance(path, RemotePath):
+        if isinstance(path, RemotePath) or not path.exists():
             return False
-        return source.exists() and path.exists() and path.samefile(source)
+        return any(source.exists() and path.samefile(source) for source in self._sources)
 
     def _follow_suffix(self, text: str) -> None:
         """Choose the format by the typed suffix."""
@@ -365,9 +364,7 @@ class ExportDialog(PreviewDialog):
             self.message.say(f"{problem.headline}. {problem.why}. {problem.fix}", kind=DANGER, stays=True)
             return
         if self._is_source(path) and not adds:
-            self.message.say(
-                f"{path.name} is the file that is shown. Choose another name", kind=DANGER, stays=True
-            )
+            self.message.say(f"The rows come from {path.name}. Choose another name", kind=DANGER, stays=True)
             return
         elsewhere = isinstance(path, RemotePath)  # a remote file's existence is checked by the export
         if not elsewhere and path.exists() and not overwrite and not adds:

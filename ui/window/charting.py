@@ -17,7 +17,7 @@ from lamella.core.query.source import ComputedSource
 from lamella.ui.dialogs.file_dialog import ask_new_file
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
-from lamella.ui.window.file_watch import folder_of
+from lamella.ui.window.file_watch import folder_of, source_files
 from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
@@ -240,7 +240,8 @@ class Charting(QObject):
         rows = [export_rows(view.data)]
         choices = ExportChoices(self._choices)
         name = f"{Path(tab.name).stem} chart"
-        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window())
+        sources = source_files(tab)
+        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._say_exported)
         dialog.show()
 

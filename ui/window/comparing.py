@@ -27,7 +27,7 @@ from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.controls import ICON_GAP
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
-from lamella.ui.window.file_watch import folder_of
+from lamella.ui.window.file_watch import folder_of, source_files
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Tab
 
@@ -243,7 +243,8 @@ class Comparing(QObject):
         choices = ExportChoices(self._exports)
         rows = [export_rows(view.comparison)]
         name = f"{Path(tab.name).stem} differences"
-        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window())
+        sources = source_files(tab)
+        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._say_exported)
         dialog.show()
 

@@ -17,7 +17,7 @@ from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source
 from lamella.core.remote.addresses import is_address
-from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
@@ -151,6 +151,15 @@ def files_of(dataset: Dataset) -> list[str]:
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
     return [str(path) for path in getattr(dataset, "watched_paths", getattr(dataset, "paths", ()))]
+
+
+def source_files(tab: Tab) -> list[Path]:
+    """The files of this machine from which the rows of a tab come, with those of its joins and its
+    statement."""
+    own = [Path(tab.key[0])] if is_file(tab.key) else []
+    for dataset in (tab.dataset, *tab.line.sources.values()):
+        own += getattr(dataset, "source_files", getattr(dataset, "paths", ()))
+    return [path for path in own if not isinstance(path, RemotePath) and not is_address(str(path))]
 
 
 class Reopener(Protocol):

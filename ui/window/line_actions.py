@@ -22,7 +22,6 @@ from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
-from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
@@ -30,7 +29,7 @@ from lamella.ui.widgets.name_form import NameForm
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_layout import layout_of, show_layout
-from lamella.ui.window.file_watch import folder_of, is_file, table_of_file, version_of
+from lamella.ui.window.file_watch import folder_of, is_file, source_files, table_of_file, version_of
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -218,8 +217,8 @@ class LineActions(QObject):
             return
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
         rows = [self.shown_rows(), *self._all_rows(), *self._history()]
-        source = Path(tab.key[0]) if is_file(tab.key) and not is_address(tab.key[0]) else None
-        dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), source)
+        sources = source_files(tab)
+        dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._say_exported)
         dialog.show()
 

@@ -18,6 +18,7 @@ from lamella.core.query.engine_figures import shown_rows
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.comparing import Comparing
+from lamella.ui.window.file_watch import source_files
 from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ class Profiling(QObject):
         folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
         name = f"{Path(tab.name).stem} columns"
         choices = ExportChoices(self._choices)
-        dialog = ExportDialog(name, [self._export_rows()], folder, choices, tab.tasks, tab.window())
+        rows, sources = [self._export_rows()], source_files(tab)
+        dialog = ExportDialog(name, rows, folder, choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(
             lambda export: tab.messages.say(
                 f"Exported the figures of {quantity(export.rows, 'column')} to {visible(export.path.name)}",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 from pytestqt.qtbot import QtBot
 
@@ -25,6 +26,7 @@ from lamella.core.transfer.formats import FORMATS
 from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows
 from lamella.ui.dialogs.export_options import ExportChoices
 from lamella.ui.main_window import MainWindow
+from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -282,6 +284,48 @@ def slow(qtbot: QtBot, tmp_path: Path) -> Iterator[tuple[ExportDialog, threading
     tasks.shutdown()
 
 
+@pytest.fixture
+def names(window: MainWindow, tmp_path: Path, settled: Callable[[], DatasetTab]) -> Path:
+    pq.write_table(pa.table({"carrier": ["AA"], "name": ["Alpha"]}), tmp_path / "names.parquet")
+    window.open_paths([tmp_path / "names.parquet"])
+    settled()
+    return tmp_path / "names.parquet"
+
+
+def refused(qtbot: QtBot, window: MainWindow, path: Path) -> str:
+    before = path.read_bytes()
+    window.commands["export"].trigger()
+    dialog = settle(qtbot, window.findChildren(ExportDialog)[-1])
+    dialog.path_edit.setText(str(path))
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert not dialog.message.buttons and path.read_bytes() == before
+    text = dialog.message.label.text()
+    written(qtbot, dialog, path.with_name("other.parquet"))
+    dialog.close()
+    return text
+
+
+def test_no_export_replaces_a_file_that_the_statement_reads(
+    qtbot: QtBot, window: MainWindow, names: Path, console: SqlConsole
+) -> None:
+    console.editor.setPlainText("select upper(name) as name from names")
+    QTest.keyClick(console.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: console.front_tab is not None and not console.runner.running)
+    qtbot.waitUntil(lambda: console.front_tab.view is not None)
+    assert refused(qtbot, window, names) == "The rows come from names.parquet. Choose another name"
+
+
+def test_no_export_replaces_a_file_that_is_joined(
+    qtbot: QtBot, window: MainWindow, names: Path, file: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    window.open_paths([file])
+    tab = settled()
+    right = open_dataset(names)
+    tab.apply(Line.of(tab.dataset.join(right, on="carrier").pipeline.steps, {"names": right}))
+    settled()
+    assert refused(qtbot, window, names) == "The rows come from names.parquet. Choose another name"
+
+
 def test_no_export_replaces_the_file_that_is_shown(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, file: Path, settled: Callable[[], DatasetTab]
 ) -> None:
@@ -296,7 +340,7 @@ def test_no_export_replaces_the_file_that_is_shown(
     settle(qtbot, dialog)
     dialog.path_edit.setText(str(file))
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
-    assert "is the file that is shown" in dialog.message.label.text() and not dialog.message.buttons
+    assert "The rows come from flights.parquet" in dialog.message.label.text() and not dialog.message.buttons
     assert file.read_bytes() == before
     target = written(qtbot, dialog, file.with_name("flights export.parquet"))
     assert pq.read_table(target).num_rows == settled().view.num_rows < 1000
