@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QMessageBox, QWidget
 
@@ -195,8 +195,11 @@ class Program:
             window = self._make_window(entry)
             self.windows.adopt(window)
             window.workspace.restore()
+            window.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
             window.show()
+            window.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating, False)
         first.raise_()
+        first.activateWindow()
 
     def _ask_to_restore(self) -> QMessageBox:
         box = QMessageBox(QMessageBox.Icon.Warning, paths.NAME, BROKEN_STARTS, parent=self.window)

@@ -246,6 +246,25 @@ def test_a_store_that_two_windows_have_open_is_renamed_in_both(qtbot, pair):
     qtbot.waitUntil(lambda: values(second_tab) == [3])
 
 
+@pytest.mark.parametrize("front", [0, 1])
+def test_the_window_in_front_has_the_keyboard_again_after_a_restart(qtbot, program, pair, front):
+    pair[front].resize(777, 555)
+    pair[front].activateWindow()
+    qtbot.waitUntil(pair[front].isActiveWindow)
+    pair[front].quit()
+    again = Program(restores=True)
+    again.restore()
+    first = again.window
+    first.show()
+    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
+    qtbot.waitUntil(lambda: all(window.isActiveWindow() is (window is first) for window in again.windows.all))
+    assert (first.width(), first.height()) == (777, 555)
+    for window in again.windows.all:
+        shown(qtbot, window)
+    assert QApplication.activeWindow() is first and first.isAncestorOf(QApplication.focusWidget())
+    end_all(again)
+
+
 def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_it(
     qtbot, program, pair, lamella_home
 ):
