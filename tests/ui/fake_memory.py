@@ -14,9 +14,11 @@ class FakeEntry:
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         self.state = dict(state or {})
         self.is_released = self.is_forgotten = False
+        self._newest = 0
 
     def save(self, state: Mapping[str, Any], number: int) -> None:
-        self.state = json.loads(json.dumps(state))
+        if number > self._newest:
+            self.state, self._newest = json.loads(json.dumps(state)), number
 
     def release(self) -> None:
         self.is_released = True

@@ -106,6 +106,8 @@ class Inspector(QFrame):
     rules_requested = Signal(str)
     follow_requested = Signal(Follow)
     back_requested = Signal()
+    opened = Signal()
+    """Also emitted when another page is shown."""
     closed = Signal()
 
     def __init__(
@@ -145,6 +147,7 @@ class Inspector(QFrame):
         self._pages.setCurrentIndex(list(PAGES).index(page))
         self.setVisible(True)
         self.follow()
+        self.opened.emit()
 
     def follow(self) -> None:
         """Update the page after the cell, the rows or the page have changed."""
@@ -169,11 +172,11 @@ class Inspector(QFrame):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
-            self._close()
+            self.close_page()
         else:
             super().keyPressEvent(event)
 
-    def _close(self) -> None:
+    def close_page(self) -> None:
         self.hide()
         self.closed.emit()
 
@@ -346,7 +349,7 @@ class Inspector(QFrame):
         self._buttons[ROW].setChecked(True)
         head.addStretch(1)
         close = IconButton("close", "Close the inspector (F4)")
-        close.clicked.connect(self._close)
+        close.clicked.connect(self.close_page)
         head.addWidget(close)
         self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scrolled.setWidget(self.column_page)

@@ -183,6 +183,7 @@ class DatasetTab(QWidget):
         inspector.filter_requested.connect(self.add_filter)
         inspector.cell_requested.connect(self.filter_by_cell)
         inspector.rules_requested.connect(self.column_rules.ask)
+        inspector.opened.connect(self.state_changed)
         inspector.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
         self.loader.loaded.connect(lambda _: inspector.follow())
         self.relations.attach(inspector)
@@ -210,8 +211,7 @@ class DatasetTab(QWidget):
 
     def toggle_inspector(self) -> None:
         if self.is_inspector_open:
-            self.inspector.hide()
-            self.grid.setFocus()
+            self.inspector.close_page()
         else:
             self.inspector.show_page(self.inspector.page)
 

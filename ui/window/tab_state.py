@@ -111,8 +111,11 @@ class TabState(QObject):
             tab.column_filters.toggle_row()
             tab.grid.setFocus()
         page = state.get(INSPECTOR)
-        if page in ("row", "column"):
-            tab.inspector.show_page(page)
+        if isinstance(page, str) and page:
+            from lamella.ui.inspector.inspector import PAGES
+
+            if page in PAGES:
+                tab.inspector.show_page(page)
         if state.get(PROFILES):
             tab.profiling.show()
         self._go()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from lamella import Store, col
 from lamella.core.errors import FileProblem
@@ -114,6 +114,35 @@ def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, 
     assert again.grid.selection.current[0] == 90 and again.grid.current_name == "note"
     assert again.is_inspector_open and again.inspector.page == "column"
     assert again.grid.filter_row.is_shown and not again.visits.can_go_back
+
+
+@pytest.mark.parametrize("page", ["column", "table", "history"])
+def test_the_inspector_comes_back_at_its_page_and_stays_closed(
+    qtbot, window, settled, table_tab, restart, opened_tab, page
+):
+    window.workspace.save()  # what follows changes nothing else that is saved
+    settled()
+    window.commands["inspector"].trigger()
+    buttons = table_tab.inspector.findChildren(QToolButton)
+    qtbot.mouseClick(
+        next(button for button in buttons if button.text() == page.title()), Qt.MouseButton.LeftButton
+    )
+    again = restart(window)
+    tab = opened_tab(again)
+    assert tab.is_inspector_open and tab.inspector.page == page
+    again.workspace.save()
+    opened_tab(again)
+    again.commands["inspector"].trigger()
+    again.close()
+    third = opened_tab(restart.begin(again.workspace.entry.state))
+    assert not third.is_inspector_open
+
+
+def test_the_width_of_the_sidebar_comes_back(window, restart):
+    width = window.sidebar.width() + 60
+    splitter = window.sidebar.parentWidget()
+    splitter.setSizes([width, splitter.width() - width])
+    assert restart(window).sidebar.width() == width
 
 
 @pytest.mark.slow
