@@ -37,6 +37,7 @@ PAUSES = {
     "sql.problem_messages": ("CHECK_MS",),
     "steps.filter_texts": ("READ_MS",),
     "steps.step_line": ("DEBOUNCE_MS",),
+    "stores.store_dialogs": ("LOOK_AFTER_MS", "SLOW_AFTER_MS"),
     "window.column_layout": ("AFTER_MS",),
     "window.file_filling": ("GROW_EVERY_MS",),
     "window.file_watch": ("LOOK_AFTER_MS",),

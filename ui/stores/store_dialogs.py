@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
@@ -26,6 +23,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import Backup, is_backup, restore
+from lamella.core.store.destination import Destination, destination, free_name, nearest_folder
 from lamella.core.store.paths import is_store
 from lamella.core.store.sizes import folder_bytes
 from lamella.core.store.store import Store
@@ -34,10 +32,13 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.file_dialog import ask_folder
 from lamella.ui.dialogs.work_dialog import WorkDialog
-from lamella.ui.tasks import Tasks
+from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldForm, Reason, breakable
 
 WIDTH = 520
+LOOK_AFTER_MS = 150
+SLOW_AFTER_MS = 300
+"""A disk that takes longer to answer is said to be waited for."""
 
 
 class StoreDialog(WorkDialog):
@@ -157,9 +158,9 @@ class FolderField(QWidget):
 
     changed = Signal()
 
-    def __init__(self, name: str, path: str = "", parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, path: str, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._name = name
+        self._name, self._tasks = name, tasks
         self.field = QLineEdit(path, accessibleName=name)
         self.button = QPushButton("Choose…")
         self.button.setAccessibleName(f"Choose: {name}")
@@ -178,34 +179,113 @@ class FolderField(QWidget):
         return in_home(text).absolute() if text else None
 
     def _choose(self) -> None:
-        start = self.path or Path.home()
-        while not start.is_dir() and start != start.parent:
-            start = start.parent
+        path = self.path or Path.home()
+        self._tasks.read(
+            lambda job: nearest_folder(path), self._ask, owner=self, quiet=True, may_be_endless=True
+        )
+
+    def _ask(self, start: Path) -> None:
         ask_folder(self.window(), self._name, lambda path: self.field.setText(str(path)), start)
 
 
-def free_bytes(folder: Path) -> int | None:
-    """The free space on the disk of a folder that exists or will be created; None if it is unknown."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return None
+class FolderDialog(StoreDialog):
+    """A dialog whose fields name folders, which are looked at off the GUI thread when the fields have not
+    changed for a while. A subclass says in `look` what is read from the disk, and describes it in
+    `_show`; the button waits until then."""
 
+    def __init__(self, title: str, verb: str, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(title, verb, tasks, parent)
+        self._looking: Handle | None = None
+        self._answer: Any = None
+        """What the disk says about the fields as they are; None while it is not known."""
+        self._starts_next = False
+        """Whether Enter was pressed while the disk was looked at."""
+        self._pause = QTimer(self, singleShot=True, interval=LOOK_AFTER_MS)
+        self._pause.timeout.connect(self._look)
+        self._slow = QTimer(self, singleShot=True, interval=SLOW_AFTER_MS)
+        self._slow.timeout.connect(self._say_slow)
 
-def is_occupied(folder: Path) -> bool:
-    """Whether something is in the way of a new folder; an empty folder is not."""
-    try:
-        return os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir()))
-    except OSError:
-        return False  # the work says why
+    @property
+    def is_looking(self) -> bool:
+        return self._pause.isActive() or self._looking is not None
 
+    def look(self) -> Callable[[], Any] | None:
+        """The function that reads the disk for the fields as they are; None if they need none. Calling it
+        blocks."""
+        raise NotImplementedError
 
-def free_name(folder: Path) -> Path:
-    """The folder, or the first of the same name with a number that does not exist yet."""
-    numbered = (folder.with_name(f"{folder.name} {number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain([folder], numbered) if not os.path.lexists(path))
+    def _show(self, answer: Any) -> bool:
+        """Say what will be done and what is in the way, and return whether it can be done. `answer` is what
+        `look` read, or None if nothing is known, yet or at all."""
+        raise NotImplementedError
+
+    def _follow(self) -> None:
+        """Drop what is known of other folders, and look at those of the fields after a pause."""
+        self._stop_looking()
+        self.accept_button.setEnabled(False)
+        if self.look() is None:
+            self._describe()
+        else:
+            self._pause.start()
+
+    def _look(self) -> None:
+        self._stop_looking()
+        look = self.look()
+        if look is None:
+            self._describe()
+            return
+
+        def done(answer: Any) -> None:
+            starts = self._starts_next
+            self._stop_looking()
+            self._answer = answer
+            self._describe()
+            if starts and self.accept_button.isEnabled():
+                self.accept_button.click()
+
+        def failed(error: Exception) -> None:
+            self._stop_looking()
+            self._fail(error)
+
+        self.accept_button.setEnabled(False)
+        self._slow.start()
+        self._looking = self._tasks.read(
+            lambda job: look(), done, failed, owner=self, quiet=True, may_be_endless=True
+        )
+
+    def _describe(self) -> None:
+        """Show what is known once more, such as when the size of the store has been added up."""
+        if self.is_looking or self.is_working or not self.accept_button.isVisibleTo(self):
+            return
+        can_start = self._show(self._answer)
+        self._fit()
+        self.accept_button.setEnabled(can_start)
+
+    def _stop_looking(self) -> None:
+        self._pause.stop()
+        self._slow.stop()
+        self._starts_next, self._answer = False, None
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        self.status.clear()
+
+    def _say_slow(self) -> None:
+        self._show(None)
+        self.status.setText("Waiting for the disk…")
+        self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.is_looking and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self._looking is None:
+                self._look()
+            self._starts_next = True
+            return
+        super().keyPressEvent(event)
+
+    def done(self, result: int) -> None:
+        self._stop_looking()
+        super().done(result)
 
 
 def room_text(size: int, free: int | None) -> str:
@@ -218,51 +298,45 @@ def lacks_room(size: int, free: int | None) -> str:
     return "The disk may not have enough space for it." if free is not None and size > free else ""
 
 
-def same_disk(source: Path, target: Path) -> bool:
-    """Whether two folders, which may not exist yet, are on the same disk."""
-    while not target.exists() and target != target.parent:
-        target = target.parent
-    try:
-        return source.stat().st_dev == target.stat().st_dev
-    except OSError:
-        return False
-
-
-class BackupDialog(StoreDialog):
+class BackupDialog(FolderDialog):
     """Copies the store while it is in use."""
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Back up {store.name}", "Back up", tasks, parent)
         self._store, self._bytes = store, 0
-        self.folder = FolderField("Folder of the backup", str(Path.home() / f"{store.name} backup"))
+        self.folder = FolderField("Folder of the backup", str(Path.home() / f"{store.name} backup"), tasks)
         self.link = QCheckBox("Hard links instead of copies, on the same disk only")
         self.link.setToolTip("Takes no space; does not help if the disk fails")
         self.form.addRow("Folder", self.folder)
         self.form.addRow("", self.link)
         self.folder.changed.connect(self._follow)
-        self.link.toggled.connect(self._follow)
-        self._follow()
+        self.link.toggled.connect(self._describe)
+        self._show(None)
+        self._look()
         self.folder.setFocus()
         tasks.read(lambda job: store.maintenance.sizes(job).total, self._take_size, self._fail,
                    owner=self, quiet=True)  # fmt: skip
 
     def _take_size(self, size: int) -> None:
         self._bytes = size
-        self._follow()
+        self._describe()
 
-    def _follow(self) -> None:
-        folder = self.folder.path
+    def look(self) -> Callable[[], tuple[Destination, bool]] | None:
+        folder, store = self.folder.path, self._store.path
+        return None if folder is None else lambda: (destination(folder), is_backup(folder, store))
+
+    def _show(self, answer: tuple[Destination, bool] | None) -> bool:
+        place, has_backup = answer or (None, False)
         parts = ["The store is copied as it is now; you can go on working."]
         size = 0 if self.link.isChecked() else self._bytes
-        free = free_bytes(folder) if folder is not None else None
-        if folder is not None and is_backup(folder, self._store.path):
+        free = None if place is None else place.free
+        if has_backup:
             parts += ["There is already a backup: only new files are copied.", room_text(0, free)]
         else:
             parts.append(room_text(size, free))
         self.say(" ".join(filter(None, parts)))
         self.reason.say(lacks_room(size, free))
-        self._fit()
-        self.accept_button.setEnabled(folder is not None)
+        return place is not None
 
     def work(self) -> Callable[[Job], Backup]:
         folder, link = self.folder.path, self.link.isChecked()
@@ -281,7 +355,7 @@ class BackupDialog(StoreDialog):
         )
 
 
-class RestoreDialog(StoreDialog):
+class RestoreDialog(FolderDialog):
     """Restores a backup as a new store and opens it."""
 
     def __init__(
@@ -292,28 +366,43 @@ class RestoreDialog(StoreDialog):
         near: Path | None = None,
     ) -> None:
         super().__init__("Restore a backup", "Restore", tasks, parent)
-        self.backup = FolderField("Folder of the backup", str(backup or ""))
-        self.folder = FolderField("Folder of the store", str(free_name(near) if near else ""))
+        self.backup = FolderField("Folder of the backup", str(backup or ""), tasks)
+        self.folder = FolderField("Folder of the store", "", tasks)
         self.form.addRow("Backup", self.backup)
         self.form.addRow("To", self.folder)
         for field in (self.backup, self.folder):
             field.changed.connect(self._follow)
-        self._follow()
+        self._show(None)
+        self._look()
         (self.backup if backup is None else self.folder).setFocus()
+        if near is not None:
+            tasks.read(lambda job: free_name(near), self._propose, self._fail,
+                       owner=self, quiet=True, may_be_endless=True)  # fmt: skip
 
-    def _follow(self) -> None:
+    def _propose(self, folder: Path) -> None:
+        if not self.folder.field.text():
+            self.folder.field.setText(str(folder))
+
+    def look(self) -> Callable[[], tuple[bool, Destination | None]] | None:
         backup, folder = self.backup.path, self.folder.path
-        free = free_bytes(folder) if folder is not None else None
+        if backup is None and folder is None:
+            return None
+        return lambda: (
+            backup is None or is_store(backup),
+            None if folder is None else destination(folder),
+        )
+
+    def _show(self, answer: tuple[bool, Destination | None] | None) -> bool:
+        has_store, place = answer or (True, None)
         about = "The backup is copied to a new folder, compared with its checksums, and opened there."
-        self.say(f"{about} {room_text(0, free)}".strip())
+        self.say(f"{about} {room_text(0, None if place is None else place.free)}".strip())
         why_not = ""
-        if backup is not None and not is_store(backup):
+        if not has_store:
             why_not = "There is no store in the folder of the backup."
-        elif folder is not None and is_occupied(folder):
-            why_not = f"{folder} already exists. Choose a new folder."
+        elif place is not None and place.is_occupied:
+            why_not = f"{place.path} already exists. Choose a new folder."
         self.reason.say(why_not)
-        self._fit()
-        self.accept_button.setEnabled(backup is not None and folder is not None and not why_not)
+        return self.backup.path is not None and place is not None and not why_not
 
     def work(self) -> Callable[[Job], Backup]:
         backup, folder = self.backup.path, self.folder.path
@@ -324,7 +413,7 @@ class RestoreDialog(StoreDialog):
         return f"Restored to {result.path}: {quantity(result.copied, 'file')}, {size_text(result.bytes)}."
 
 
-class MoveDialog(StoreDialog):
+class MoveDialog(FolderDialog):
     """Asks where to move a store or for its new name. The opener of the dialog does the work (`work_given`),
     because the tabs of the store have to follow."""
 
@@ -340,7 +429,7 @@ class MoveDialog(StoreDialog):
         super().__init__(f"{verb} {store.name}", verb, tasks, parent)
         self._path, self._move, self._renames, self._bytes = store.path, move, rename, 0
         self.name = QLineEdit(store.name, accessibleName="New name")
-        self.folder = FolderField("New place", str(store.path.parent))
+        self.folder = FolderField("New place", str(store.path.parent), tasks)
         if rename:
             self.form.addRow("Name", self.name)
             self.name.selectAll()
@@ -348,7 +437,7 @@ class MoveDialog(StoreDialog):
             self.form.addRow("Into the folder", self.folder)
         self.name.textChanged.connect(self._follow)
         self.folder.changed.connect(self._follow)
-        self._follow()
+        self._look()
         (self.name if rename else self.folder).setFocus()
         if not rename:
             source = store.path
@@ -356,8 +445,7 @@ class MoveDialog(StoreDialog):
 
     def _take_size(self, size: int) -> None:
         self._bytes = size
-        if not self.is_working and self.accept_button.isVisible():
-            self._follow()
+        self._describe()
 
     @property
     def target(self) -> Path | None:
@@ -368,7 +456,18 @@ class MoveDialog(StoreDialog):
         folder = self.folder.path
         return None if folder is None else folder / self._path.name
 
-    def _follow(self) -> None:
+    def look(self) -> Callable[[], tuple[Destination, bool]] | None:
+        target, source = self.target, self._path
+        if target is None or target == source or source in target.parents:
+            return None
+
+        def look() -> tuple[Destination, bool]:
+            place = destination(target)
+            return place, place.is_on_disk_of(source)
+
+        return look
+
+    def _show(self, answer: tuple[Destination, bool] | None) -> bool:
         target, source = self.target, self._path
         about, why_not = "", ""
         if target is None:
@@ -377,21 +476,23 @@ class MoveDialog(StoreDialog):
             about = "Choose a new name for the store's folder." if self._renames else "Choose another folder."
         elif source in target.parents:
             why_not = "A store cannot be moved into itself."
-        elif is_occupied(target):
-            why_not = f"{target} already exists."
-        elif same_disk(source, target):
-            about = f"→ {target}\nNo data is copied: this is a single step."
+        elif answer is None:
+            about = f"→ {target}"
         else:
-            free = free_bytes(target)
-            why_not = lacks_room(self._bytes, free)
-            about = (
-                f"→ {target}\nThis is another disk: the files are copied, compared with their checksums, and"
-                f" then removed here. {room_text(self._bytes, free)}"
-            )
+            place, is_same_disk = answer
+            if place.is_occupied:
+                why_not = f"{target} already exists."
+            elif is_same_disk:
+                about = f"→ {target}\nNo data is copied: this is a single step."
+            else:
+                why_not = lacks_room(self._bytes, place.free)
+                about = (
+                    f"→ {target}\nThis is another disk: the files are copied, compared with their checksums,"
+                    f" and then removed here. {room_text(self._bytes, place.free)}"
+                )
         self.say(f"{source}\n{about} Open tabs follow." if about else str(source))
         self.reason.say(why_not)
-        self._fit()
-        self.accept_button.setEnabled(bool(about) and target != source)
+        return answer is not None and bool(about)
 
     def work(self) -> Callable[[Job], Any]:
         target = self.target

@@ -216,20 +216,24 @@ def test_a_backup_is_made_and_restored_and_opened(
     again = press(qtbot, page, "backup", BackupDialog)
     assert isinstance(again, BackupDialog)
     again.folder.field.setText(str(page.store.path))
+    qtbot.waitUntil(again.accept_button.isEnabled)
     assert "already a backup" not in again.about.text(), "it is a store, but no backup"
     again.folder.field.setText(str(tmp_path / "safe"))
-    assert "already a backup" in again.about.text()
+    qtbot.waitUntil(lambda: "already a backup" in again.about.text())
     assert "there were no new files" in done(qtbot, again)
     restoring = window.store_actions.restore()
     assert isinstance(restoring, RestoreDialog)
     for field in (restoring.backup, restoring.folder):
         qtbot.waitUntil(lambda field=field: field.height() >= field.sizeHint().height())
     restoring.backup.field.setText(str(tmp_path / "nowhere"))
-    assert "There is no store" in restoring.reason.text() and not restoring.accept_button.isEnabled()
+    qtbot.waitUntil(lambda: "There is no store" in restoring.reason.text())
+    assert not restoring.accept_button.isEnabled()
     restoring.backup.field.setText(str(tmp_path / "safe"))
     restoring.folder.field.setText(str(tmp_path / "safe"))
-    assert "already exists" in restoring.reason.text() and not restoring.accept_button.isEnabled()
+    qtbot.waitUntil(lambda: "already exists" in restoring.reason.text())
+    assert not restoring.accept_button.isEnabled()
     restoring.folder.field.setText(str(tmp_path / "back"))
+    qtbot.waitUntil(restoring.accept_button.isEnabled)
     assert "are free there" in restoring.about.text()
     assert done(qtbot, restoring).startswith("Restored to")
     qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
@@ -256,6 +260,7 @@ def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
         restoring.backup.field.setText(str(tmp_path / "safe"))
         restoring.folder.field.setText(str(disk / "back"))
         for each in (dialog, restoring):
+            qtbot.waitUntil(each.accept_button.isEnabled)
             qtbot.mouseClick(each.accept_button, LEFT)
             qtbot.waitUntil(lambda e=each: not e.is_working and "space" in e.reason.text().lower())
             assert each.accept_button.isEnabled(), "to be tried in another folder"
@@ -350,7 +355,7 @@ def test_tabs_follow_a_store_that_gets_another_name(
     assert dialog.name.text() == "a/b"
     assert "cannot be the name of a folder" in dialog.reason.text()
     dialog.name.setText("Shop")
-    assert "a single step" in dialog.about.text()
+    qtbot.waitUntil(lambda: "a single step" in dialog.about.text())
     assert f"Moved to {old.with_name('Shop')}" in done(qtbot, dialog)
     assert window.library.home.path == old.with_name("Shop") and not old.exists()
     assert memory.default_store == str(old.with_name("Shop"))
@@ -376,6 +381,7 @@ def test_a_move_that_fails_leaves_tabs_where_they_are(
     assert isinstance(dialog, MoveDialog)
     (store.path.parent / "file").write_text("in the way")
     dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
     qtbot.mouseClick(dialog.accept_button, LEFT)
     qtbot.waitUntil(lambda: "file is not a folder" in dialog.reason.text())
     assert dialog.accept_button.hasFocus(), "the button that was pressed has the keyboard again"
@@ -398,13 +404,14 @@ def test_a_move_says_first_where_to_and_what_stands_in_its_way(
         return dialog.about.text().replace("\u200b", "")
 
     field.setText("archive")
-    assert f"→ {tmp_path / 'archive' / name}" in says() and dialog.accept_button.isEnabled()
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+    assert f"→ {tmp_path / 'archive' / name}" in says()
     (tmp_path / "archive" / name).mkdir(parents=True)
     field.setText(str(tmp_path / "archive"))
-    assert dialog.accept_button.isEnabled(), "an empty folder is not in the way"
+    qtbot.waitUntil(dialog.accept_button.isEnabled)  # an empty folder is not in the way
     (tmp_path / "archive" / name / "notes").touch()
     field.setText(f"{tmp_path / 'archive'}/")
-    assert f"{name} already exists" in dialog.reason.text().replace("\u200b", "")
+    qtbot.waitUntil(lambda: f"{name} already exists" in dialog.reason.text().replace("\u200b", ""))
     assert "→" not in says() and not dialog.accept_button.isEnabled()
     field.setText(str(store.path / "data"))
     assert "into itself" in dialog.reason.text() and not dialog.accept_button.isEnabled()
@@ -414,10 +421,12 @@ def test_a_move_says_first_where_to_and_what_stands_in_its_way(
         assert "another disk" in says() and "may not have enough space" in dialog.reason.text()
         field.setFocus()
         qtbot.keyClick(field, Qt.Key.Key_Return)
+        assert dialog.is_working
         qtbot.waitUntil(lambda: not dialog.is_working)
         assert "space" in dialog.reason.text() and "backup" not in dialog.reason.text()
         assert field.hasFocus(), "another folder can be typed at once"
     field.setText(str(tmp_path / "new"))
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert dialog.is_working and dialog.progress.isVisible()
     assert dialog.height() >= dialog.layout().totalHeightForWidth(dialog.width())
