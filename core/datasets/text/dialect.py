@@ -218,8 +218,37 @@ def _find_delimiter(sample: str, whole: bool, quote: str) -> str:
         fits = share + (len(rows[0]) == width) if width > 1 else 0.4 * (len(rows[0]) > 1)
         if (fits, width) > best_score:
             best, best_score = candidate, (fits, width)
-    plain_lines = lonely and any(d in sample for d in DELIMITERS) and quote not in sample
-    return NO_DELIMITER if plain_lines else best
+    if lonely and any(d in sample for d in DELIMITERS) and quote not in sample:
+        return NO_DELIMITER
+    rows, _ = _rows(sample, whole, best, quote)
+    return NO_DELIMITER if best != "\t" and _is_running_text(sample, rows, best, quote) else best
+
+
+_LEAST_LINES = 8
+_LOG_MOMENT = re.compile(r"\W?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d,\d{3}(?=[^\d,])")
+_LEVEL_TEXT, _SPACED, _UNEVEN, _MANY_WIDTHS = 0.7, 0.9, 0.6, 4
+
+
+def _is_running_text(sample: str, rows: Sequence[Sequence[str]], delimiter: str, quote: str) -> bool:
+    """Whether the delimiter seems to be punctuation in prose or in the lines of a log: between the seconds
+    and milliseconds of most lines, never beside the quotes of any line, or between uneven numbers of fields,
+    mostly with a space behind it or with more fields than in the first row."""
+    lines = [line for line in islice(sample.splitlines(), SAMPLE_ROWS) if line.strip()]
+    if min(len(lines), len(rows)) < _LEAST_LINES:
+        return False
+    if delimiter == "," and 2 * sum(map(bool, map(_LOG_MOMENT.match, lines))) > len(lines):
+        return True
+    whole_lines = lines[:-1]
+    if all(line.count(quote) > 1 for line in whole_lines) and not any(
+        beside in line.strip() for line in whole_lines for beside in (quote + delimiter, delimiter + quote)
+    ):
+        return not any(line.lstrip().startswith(quote) for line in whole_lines)
+    widths = Counter(map(len, rows))
+    level = max(widths.values()) / len(rows)
+    plain = re.sub(f"{re.escape(quote)}[^{re.escape(quote)}]*{re.escape(quote)}", "", sample)
+    spaced = plain.count(delimiter + " ") >= _SPACED * plain.count(delimiter)
+    is_uneven = level < _UNEVEN and len(widths) >= _MANY_WIDTHS and max(widths) > len(rows[0])
+    return is_uneven or (level < _LEVEL_TEXT and spaced)
 
 
 def _has_header(rows: Sequence[Sequence[str]]) -> bool:

@@ -106,6 +106,36 @@ def test_quoted_line_feeds_between_returns(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x\n\n\n\ny"}, {"a": 2, "b": "z"}]
 
 
+PYTHON_LOG = "2024-03-01 10:00:00,{0:03} INFO worker: processed {0} items{1}"
+WEB_LOG = (
+    '10.0.0.{0} - - [01/Mar/2024:10:00:00] "GET /a?x={0} HTTP/1.1" 200 "Mozilla (KHTML, like Gecko)"{1:.0}'
+)
+SYSTEM_LOG = "Mar  1 10:00:{0:02} host kernel: eth0: link up; speed {0}{1}"
+
+
+@pytest.mark.parametrize(
+    ("line", "more"), [(PYTHON_LOG, ", cached"), (WEB_LOG, ""), (SYSTEM_LOG, "; duplex")]
+)
+def test_each_line_of_a_log_is_a_row(tmp_path: Path, line: str, more: str) -> None:
+    lines = [line.format(number, more if number % 3 else "") for number in range(40)]
+    rows = rows_of(tmp_path / "x.log", "\n".join(lines))
+    assert [list(row.values()) for row in rows] == [[text] for text in lines]
+
+
+def test_each_line_of_prose_is_a_row(tmp_path: Path) -> None:
+    commas = [3, 0, 1, 2, 5, 1, 0, 4, 2, 1]
+    lines = ["Word" + ", and more" * number + "." for number in commas]
+    assert [list(row.values()) for row in rows_of(tmp_path / "x.txt", "\n".join(lines))] == [
+        [t] for t in lines
+    ]
+
+
+def test_a_short_row_does_not_turn_a_table_into_lines(tmp_path: Path) -> None:
+    lines = ["city, country, n", *(["Oslo, Norway, 1"] * 20), "Rome, Italy"]
+    with pytest.raises(FileProblem, match="line 22 has 2 fields, but 3 are expected"):
+        rows_of(tmp_path / "x.csv", "\n".join(lines))
+
+
 LINE_BREAKS = st.sampled_from(["\r", "\r\n", "\n"])
 
 
