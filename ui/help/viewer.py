@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QDesktopServices,
     QImage,
@@ -204,6 +204,16 @@ class TitlePainter(QStyledItemDelegate):
         return super().sizeHint(option, index)
 
 
+class PageList(QListWidget):
+    """Keeps the current page in sight when it gets another size."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        place, before = self.visualRect(self.currentIndex()), QRect(QPoint(), event.oldSize())
+        super().resizeEvent(event)
+        if not before.isValid() or before.intersects(place):
+            self.scrollTo(self.currentIndex())
+
+
 class HelpViewer(QWidget):
     """Shows pages by name; `shown` carries `name` or `name#anchor`."""
 
@@ -216,7 +226,7 @@ class HelpViewer(QWidget):
         self.search = QLineEdit(placeholderText="Search the help")
         add_clear_button(self.search)
         self.search.setAccessibleName("Search the help")
-        self.list, self.view = QListWidget(), PageView(folder)
+        self.list, self.view = PageList(), PageView(folder)
         self.list.setAccessibleName("Pages")
         self.list.setWordWrap(True)
         self.list.setResizeMode(QListView.ResizeMode.Adjust)  # a scroll bar leaves titles less room
@@ -288,6 +298,7 @@ class HelpViewer(QWidget):
         for row in rows:
             if self.list.item(row).data(ADDRESS) == self.address.partition("#")[0]:
                 self.list.setCurrentRow(row)
+                self.list.scrollToItem(self.list.item(row))
         self.list.blockSignals(False)
 
     def _list_pages(self) -> None:

@@ -48,6 +48,32 @@ def test_titles_of_pages_are_whole_however_narrow_the_list_is(qtbot, tmp_path: P
         assert room.height() >= needs.height() + theme.S
 
 
+def test_the_shown_page_is_in_sight_in_the_list_of_pages(qtbot, tmp_path: Path) -> None:
+    pages = {f"page{n}.md": Page(f"page{n}.md", f"# Page {n}") for n in range(60)}
+    viewer = HelpViewer(pages, tmp_path)
+    qtbot.addWidget(viewer)
+    viewer.show_page("page59.md")
+    viewer.resize(900, 600)
+    viewer.show()
+    look = theme.current()
+    mode = look.mode
+
+    def is_in_sight() -> bool:
+        return viewer.list.viewport().rect().contains(viewer.list.visualItemRect(viewer.list.currentItem()))
+
+    assert viewer.list.currentItem().text() == "Page 59" and is_in_sight()
+    viewer.resize(900, 300)
+    QApplication.processEvents()
+    assert is_in_sight()
+    try:
+        for other in (theme.Mode.DARK, theme.Mode.LIGHT):
+            look.set_mode(other)
+            QApplication.processEvents()
+            assert is_in_sight()
+    finally:
+        look.set_mode(mode)
+
+
 def test_the_list_of_pages_grows_with_the_text(qtbot, tmp_path: Path) -> None:
     viewer = HelpViewer({"page.md": Page("page.md", "# Title")}, tmp_path)
     qtbot.addWidget(viewer)
