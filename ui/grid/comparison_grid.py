@@ -186,11 +186,20 @@ class ComparisonGrid(GridView):
     def show_compared(self, rows: ComparedRows) -> None:
         model = self.grid_model
         assert isinstance(model, ComparedModel)
-        if model.compared is None or model.compared.comparison is not rows.comparison:
+        is_other = model.compared is None or model.compared.comparison is not rows.comparison
+        if is_other:
             self._examples = {column.name: _texts(column.examples) for column in rows.comparison.columns}
         model.compared = rows
         self.show_rows(rows)
+        if is_other:  # the widths are those of other changes
+            self._fit_next = True
+            self._follow_rows()
         self.row_header.viewport().update()
+
+    def _fit_first(self) -> None:
+        super()._fit_first()
+        if self.selection.current is not None:  # the columns before it may be wider than they were
+            self.show_column(self.selection.current[1])
 
     def sizeHintForColumn(self, column: int) -> int:
         widest = super().sizeHintForColumn(column)

@@ -279,3 +279,20 @@ def test_columns_have_room_for_old_and_new_values_that_are_not_on_screen_yet(qtb
     assert view.is_settled
     needed = grid.fontMetrics().horizontalAdvance("row 900 another note of row 900")
     assert grid.horizontalHeader().sectionSize(note) >= needed
+
+
+def test_columns_are_fitted_to_the_changes_of_each_comparison(qtbot, window, table, settled):
+    table.update([{"_id": 1, "note": "a much longer note than any before"}])
+    table.update([{"_id": 1, "note": "short"}])
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+
+    def width_of_note() -> int:
+        view = settled_view(qtbot, tab)
+        qtbot.waitUntil(lambda: view.grid.grid_model.pages.settled)
+        return view.grid.horizontalHeader().sectionSize(view.grid.grid_model.names.index("note"))
+
+    tab.comparing.compare_versions(1)
+    narrow = width_of_note()
+    tab.comparing.compare_versions(2)
+    qtbot.waitUntil(lambda: width_of_note() > narrow)
