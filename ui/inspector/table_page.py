@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -25,6 +26,8 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QToolTip,
     QTreeWidget,
     QTreeWidgetItem,
@@ -54,6 +57,7 @@ KIND_WIDTH = 52
 """The width that a column's type has even if names need the room."""
 LEAST_NAMES = 120
 """The width for names even if those of columns are short: files have names, too."""
+PATH = "path"
 COLUMN, COPIED = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
@@ -186,12 +190,20 @@ def groups_text(storage: Storage) -> str:
     return f"{groups}, {storage.skipped:,} skipped by the filter" if storage.skipped else groups
 
 
+class KindPainter(QStyledItemDelegate):
+    """Cuts types at their ends; their beginnings tell more than those of paths."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Any) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideRight
+
+
 class StructureTree(QTreeWidget):
     """Columns, files and metadata. Ctrl+C and the menu of an item copy its name, path or value."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._names_width = 0
+        self._names_width = self._kinds_width = 0
         theme.variant(self, "panel")
         self.setColumnCount(3)
         self.setHeaderHidden(True)
@@ -199,6 +211,7 @@ class StructureTree(QTreeWidget):
         self.setUniformRowHeights(True)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # paths differ at their ends
         self.setAccessibleName("Columns, files and metadata")
+        self.setItemDelegateForColumn(KIND, KindPainter(self))
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
@@ -208,17 +221,22 @@ class StructureTree(QTreeWidget):
     def fit(self) -> None:
         """Give types the room that the names of columns leave."""
         tops = map(self.topLevelItem, range(self.topLevelItemCount()))
-        items = (top.child(row) for top in tops for row in range(top.childCount()))
-        metrics, names = self.fontMetrics(), [item for item in items if item.data(NAME, COLUMN) is not None]
-        widest = max(names, key=lambda item: metrics.horizontalAdvance(item.text(NAME)), default=None)
-        hint = 0 if widest is None else self.sizeHintForIndex(self.indexFromItem(widest)).width()
-        self._names_width = max(hint + 2 * self.indentation(), theme.current().px(LEAST_NAMES))
+        items = [top.child(row) for top in tops for row in range(top.childCount())]
+        names = [item for item in items if item.data(NAME, COLUMN) is not None]
+        counts = [item for item in items if item.data(NAME, COPIED)[0] == PATH]
+        names_width = self._widest(names, NAME) + 2 * self.indentation()
+        self._names_width = max(names_width, theme.current().px(LEAST_NAMES))
+        self._kinds_width = max(self._widest(counts, KIND), theme.current().px(KIND_WIDTH))
         self._share_room()
+
+    def _widest(self, items: Sequence[QTreeWidgetItem], column: int) -> int:
+        metrics = self.fontMetrics()
+        widest = max(items, key=lambda item: metrics.horizontalAdvance(item.text(column)), default=None)
+        return 0 if widest is None else self.sizeHintForIndex(self.indexFromItem(widest, column)).width()
 
     def _share_room(self) -> None:
         room = self.viewport().width() - self.sizeHintForColumn(SIZE) - self._names_width
-        least = theme.current().px(KIND_WIDTH)
-        self.setColumnWidth(KIND, min(self.sizeHintForColumn(KIND), max(least, room)))
+        self.setColumnWidth(KIND, min(self.sizeHintForColumn(KIND), max(self._kinds_width, room)))
 
     def copy(self, item: QTreeWidgetItem | None) -> None:
         text = None if item is None else item.data(NAME, COPIED)
@@ -353,8 +371,9 @@ class TablePage(QWidget):
         for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
             if items:
                 count = sum(item.data(NAME, COLUMN) != ID for item in items)  # as the figures above count
-                top = QTreeWidgetItem([name, "", f"{count:,}"])
-                top.setForeground(SIZE, theme.current().color("muted"))
+                top = QTreeWidgetItem([name, "rows" if items is files else "", f"{count:,}"])
+                for place in (KIND, SIZE):
+                    top.setForeground(place, theme.current().color("muted"))
                 top.setTextAlignment(SIZE, RIGHT)
                 top.addChildren(items)
                 self.tree.addTopLevelItem(top)
@@ -468,10 +487,11 @@ def _common_folder(files: Sequence[StoredFile]) -> Path | None:
 def _file_item(file: StoredFile, folder: Path | None) -> QTreeWidgetItem:
     """An item with the path inside `folder`, which tells files of one name apart."""
     name = file.path.name if folder is None else file.path.relative_to(folder).as_posix()
-    item = _item(name, quantity(file.rows, "row"), size_text(file.bytes))
+    item = _item(name, f"{file.rows:,}", size_text(file.bytes))
+    item.setToolTip(KIND, quantity(file.rows, "row"))
     groups = quantity(file.row_groups, "row group")
     item.setToolTip(NAME, visible(f"{file.path}\n{groups}\n{file.created_by}"))
-    item.setData(NAME, COPIED, ("path", str(file.path)))
+    item.setData(NAME, COPIED, (PATH, str(file.path)))
     return item
 
 
