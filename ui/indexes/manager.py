@@ -153,8 +153,11 @@ class IndexesDialog(QDialog):
 
     def _show(self, statuses: Sequence[IndexStatus]) -> None:
         self.statuses = list(statuses)
+        is_first = self.list.isHidden() and self.close_button.hasFocus()
         self.nothing.setVisible(not statuses)
         self.list.setVisible(bool(statuses))
+        if statuses and is_first:
+            self.list.setFocus()
         chosen = self.list.currentRow()
         self.list.setRowCount(len(statuses))
         for row, status in enumerate(statuses):
@@ -215,6 +218,7 @@ class IndexesDialog(QDialog):
         self._building.shown_by = self
         self._show_building(True, f"Building the {called}…")
         self._allow()
+        (self.close_button if self.list.isHidden() else self.list).setFocus()  # where Enter does no harm
 
     def _show_progress(self, called: str, progress: Progress) -> None:
         if progress.total:

@@ -82,6 +82,21 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, wait_for_list) -> 
     table.insert([{"n": 9, "title": "x", "body": "y", "tags": []}])
 
 
+def test_enter_after_building_neither_drops_nor_stops(dialog, table, wait_for_list, qtbot) -> None:
+    wait_for_list(0)
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    for column, number in (("n", 1), ("title", 2)):
+        click(dialog.new)
+        dialog.form.column.setCurrentText(column)
+        QTest.keyClick(dialog.form.column, Qt.Key.Key_Return)
+        assert dialog.focusWidget() not in (dialog.drop, dialog.cancel)
+        wait_for_list(number)
+        assert dialog.focusWidget() is dialog.list
+        QTest.keyClick(dialog.focusWidget(), Qt.Key.Key_Return)
+        assert dialog.findChild(QMessageBox) is None and dialog.isVisible() and len(table.indexes) == number
+
+
 def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, table, wait_for_list) -> None:
     table.indexes.create("n")
     dialog.refresh()
