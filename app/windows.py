@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Windows(QObject):
         screen, or a little away from `window`."""
         new_window = self._make()
         self.adopt(new_window)
+        self._list_stores(new_window, [entry.path for entry in window.library.listing])
         new_window.resize(window.size())
         new_window.move(window.pos() + STEP if place is None else place)
         new_window.show()
@@ -95,10 +96,13 @@ class Windows(QObject):
         before.update(now)
         for each_window in self._other_windows(window):
             known = {entry.path: entry for entry in each_window.library.listing}
-            for path in opened - known.keys():
-                each_window.library.with_store(path, lambda: None, partial(_log_unopened, path))
+            self._list_stores(each_window, opened - known.keys())
             if any(path in known and known[path] != now[path] for path in changed):
                 each_window.library.refresh()
+
+    def _list_stores(self, window: MainWindow, places: Iterable[Path]) -> None:
+        for path in places:
+            window.library.with_store(path, lambda: None, partial(_log_unopened, path))
 
     def _drop(self, window: MainWindow) -> None:
         if len(self.all) > 1:

@@ -15,6 +15,7 @@ from lamella import Store, col, resources
 from lamella.app import paths
 from lamella.app.bootstrap import application
 from lamella.app.program import Program
+from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import tab_drag
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -204,6 +205,26 @@ def test_tab_that_is_dropped_outside_every_window_opens_in_one_there(qtbot, prog
     back = {shown(qtbot, window).name: window for window in again.windows.all}
     assert shown(qtbot, back["t"]).where == (col("x") > 1) and len(back) == 2
     end_all(again)
+
+
+def test_a_new_window_lists_the_stores_of_the_one_it_was_opened_from(qtbot, program, tmp_path: Path):
+    first = program.window
+    with Store.open(tmp_path / "shop") as store:
+        store.create_table("goods", {"n": [1]})
+    first.store_actions.open(tmp_path / "shop")
+    qtbot.waitUntil(lambda: len(first.sidebar.entries("table")) == 2)
+    first.commands["new_window"].trigger()
+    second = next(window for window in program.windows.all if window is not first)
+    listed = [entry.key for entry in first.sidebar.entries("table")]
+    qtbot.waitUntil(lambda: [entry.key for entry in second.sidebar.entries("table")] == listed)
+    second.opening.open_key((str(tmp_path / "shop"), "goods"))
+    shown(qtbot, second)
+    second.commands["new_table"].trigger()
+    dialog = second.findChild(NewTableDialog)
+    assert dialog.store.currentText() == "shop", "the store of the table in front"
+    dialog.reject()
+    second.close()
+    assert [store.name for store in first.library.stores] == ["My tables", "shop"]
 
 
 @pytest.mark.slow

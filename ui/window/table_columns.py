@@ -16,7 +16,6 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.line import query_of_line
 from lamella.core.query.steps import Select
-from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
 from lamella.ui.editing.edit_target import COMPUTED
@@ -250,12 +249,15 @@ def keep_order(tab: DatasetTab, _name: str) -> None:
 # ------------------------------------------------------------------------------ tables
 
 
-def ask_table(window: Window, made_of: MadeOf | None = None, first: Store | None = None) -> None:
-    """Ask for a new table in one of the open stores; `first` is the store proposed."""
+def ask_table(window: Window, made_of: MadeOf | None = None) -> None:
+    """Ask for a new table in one of the open stores; that of the tab in front is proposed."""
+    tab = window.tabs.dataset_tab
 
     def ask() -> None:
         stores = [store for store in window.library.stores if not store.read_only]
-        stores.sort(key=lambda store: store is not first)
+        if tab is not None:
+            own = next((store for store in stores if str(store.path) == tab.key[0]), tab.statement_store)
+            stores.sort(key=lambda store: store is not own)
         dialog = NewTableDialog(stores, window.tasks, made_of, window)  # type: ignore[arg-type]
         dialog.created.connect(lambda table: window.library.open_imported([table]))
         dialog.open()
@@ -275,5 +277,4 @@ def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
         return query_of_line(line, dataset, (*line.active, Select(tuple(columns)))).batches(job)
 
     label = f"{quantity(view.num_rows, 'row')}, {quantity(len(columns), 'column')}"
-    own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), tab.statement_store)
-    ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows), own)
+    ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows))
