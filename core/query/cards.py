@@ -43,6 +43,7 @@ need not count these again."""
 MOSTLY_DIFFERENT = 0.1
 """If a larger share of a sample's values is distinct, only its most frequent ones are counted, not all
 values."""
+_MANY_VALUES = 50
 KEPT_BYTES = 16 << 20
 SAMPLE_BYTES = 64 << 20
 MOST_COUNTS = 64
@@ -94,6 +95,12 @@ class Figures:
             bins={int(number): int(count) for number, count in item["bins"]},
             top=tuple((value_from_json(value), int(count)) for value, count in item["top"]),
         )
+
+    @property
+    def is_nearly_unique(self) -> bool:
+        """Whether most values occur once, as in a column of names or keys."""
+        values = self.rows - self.nulls - self.nans
+        return values >= _MANY_VALUES and self.distinct > values / 2
 
     def percentile(self, share: float) -> int | None:
         """The bin that contains this percentile; `share` is from 0 to 1."""

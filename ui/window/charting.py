@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.source import ComputedSource
 from lamella.ui.dialogs.file_dialog import ask_new_file
@@ -118,7 +119,7 @@ class Charting(QObject):
 
     def _columns(self, schema: pa.Schema) -> list[str]:
         """The selected columns, or the current one. With the cursor still in the first column, all columns of
-        a small answer, such as a group and its sum."""
+        a small answer, such as a group and its sum, or the first column that does not name its rows."""
         grid = self._tab.grid
         blocks = grid.selection.blocks
         names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
@@ -127,8 +128,19 @@ class Charting(QObject):
         current = grid.current_name if grid.selection.current is not None else ""
         if current in schema.names[1:]:
             return [current]
-        together = self._is_answer and len(schema.names) <= MOST_TOGETHER
-        return list(schema.names if together else schema.names[:1])
+        if self._is_answer and len(schema.names) <= MOST_TOGETHER:
+            return list(schema.names)
+        telling = (name for name in schema.names if not self._names_rows(schema.field(name)))
+        return [next(telling, schema.names[0])] if schema.names else []
+
+    def _names_rows(self, field: pa.Field) -> bool:
+        """Whether nearly each row has its own text in a column, as far as its card is known."""
+        grid = self._tab.grid
+        names = grid.grid_model.names
+        card = grid.cards.card_of(names.index(field.name)) if field.name in names else None
+        if card is None or kind_of(field.type) is not Kind.TEXT:
+            return False
+        return card.shown_figures.is_nearly_unique
 
     @property
     def _is_answer(self) -> bool:

@@ -535,3 +535,16 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     check.click()
     qtbot.waitUntil(lambda: not view.canvas.panels[0].plot.vb.state["aspectLocked"])
     assert view.spec.to_json()["size"] == "n"
+
+
+def test_a_column_that_names_its_rows_is_not_charted_first(qtbot, window, tmp_path, settled):
+    """The first chart of a table whose first column is a key or a title shows the column after it."""
+    path = tmp_path / "films.csv"
+    lines = [f"film {number},{'ABC'[number % 3]}" for number in range(60)]
+    path.write_text("\n".join(["title,rating", *lines]))
+    window.open_paths([path])
+    tab = settled()
+    qtbot.waitUntil(lambda: tab.grid.cards.card_of(0) is not None)
+    window.commands["chart"].trigger()
+    qtbot.waitUntil(lambda: tab.charting.view.data is not None)
+    assert tab.charting.view.spec == ChartSpec("bar", "rating")
