@@ -23,7 +23,7 @@ from lamella.core.index.open_indexes import (
 )
 from lamella.core.index.runs import IndexCondition, NotServed, Runs
 from lamella.core.index.sorted_index import Sorted, Span, can_be_ordered, ranks
-from lamella.core.scan.read import changed_cells, in_memory, take_rows
+from lamella.core.scan.read import Piece, changed_cells, in_memory, pieces_with, take_rows
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
 
 FEW_ROWS = 256
@@ -279,11 +279,16 @@ class IndexedRows:
 
 
 def find_by_index(
-    snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey] = (), first: int | None = None
+    snapshot: Snapshot,
+    where: Filter | None,
+    keys: Sequence[SortKey] = (),
+    first: int | None = None,
+    may_meet: Callable[[Snapshot, Filter], Callable[[Piece], bool]] | None = None,
 ) -> IndexedRows | None:
     """Find the rows that meet `where`, ascending or in the order of the keys; None if no index helps.
 
-    If `first` is given, at least that many rows are needed.
+    If `first` is given, at least that many rows are needed. `may_meet` makes a test of whether rows of a
+    piece may meet a condition without an index; other pieces are not read.
     """
     if snapshot.indexes is None or not snapshot.indexes.has_sorted_index:
         return None
@@ -295,15 +300,28 @@ def find_by_index(
     if columns is None or candidates is None or candidates.rows > most_served(snapshot):
         return None
     positions = without(candidates.positions(), snapshot.deleted_positions)
-    looked_at = positions if candidates.rest else EMPTY
-    if candidates.rest and len(positions):
-        positions = positions[are_met(snapshot, positions, And(candidates.rest))]
+    looked_at = EMPTY
+    if candidates.rest:
+        rest = And(candidates.rest)
+        looked_at = positions if may_meet is None else _within(snapshot, positions, may_meet(snapshot, rest))
+        positions = looked_at[are_met(snapshot, looked_at, rest)] if len(looked_at) else EMPTY
     names = ", ".join(dict.fromkeys(candidates.indexes))
     for name in columns_read(where):
         column = indexed_column(snapshot, name)
         if column is not None and index_name(column) in candidates.indexes:
             indexes_of(snapshot).note_sorted(column)
     return IndexedRows(in_sort_order(snapshot, positions, keys, columns), names, looked_at)
+
+
+def _within(snapshot: Snapshot, positions: np.ndarray, is_wanted: Callable[[Piece], bool]) -> np.ndarray:
+    """The positions in pieces that are wanted."""
+    parts, passed = [EMPTY], 0
+    for piece in pieces_with(snapshot, positions):
+        stop = int(np.searchsorted(positions, piece.stop))
+        if is_wanted(piece):
+            parts.append(positions[passed:stop])
+        passed = stop
+    return np.concatenate(parts)
 
 
 def _first_in_order(

@@ -131,7 +131,6 @@ class RowSearch:
         self.snapshot, self.where, self.sort, self.first, self.start = snapshot, where, sort, first, start
         self._statement, self._caches_order = statement, False
         self._order: np.ndarray | None = None
-        self._index_answer: IndexedRows | None = None
         self.asks_words = asks_words(where)
         self.strategy = self._choose() if method is None else self._strategy_of(method)
 
@@ -143,7 +142,7 @@ class RowSearch:
         if method is Method.ORDER:
             assert self._order is not None
             begin = np.searchsorted(self._order, self.start) if self.start else 0
-            return SearchResult(self._order[begin:], partial(_nothing_read, self.snapshot), self.strategy)
+            return SearchResult(self._order[begin:], partial(reads_in, self.snapshot, ()), self.strategy)
         if method is Method.INDEX:
             result = self._by_index()
         elif method is Method.MASKS:
@@ -167,7 +166,7 @@ class RowSearch:
             return BY_WORDS
         if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were sorted this way before")
-        served = self._index_answer = find_by_index(self.snapshot, self.where, self.sort, self.first)
+        served = self._index_answer
         if served is not None and (not self._statement or len(served.positions) <= MOST_IN_STATEMENT):
             return Strategy(Method.INDEX, served.index)
         why = self._why_duckdb()
@@ -249,13 +248,15 @@ class RowSearch:
         return False
 
     def _strategy_of(self, method: Method) -> Strategy:
-        if method is Method.INDEX:
-            self._index_answer = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._index_answer is None):
             raise ValueError(f"{method} finds no rows here")
         return Strategy(method, "it was requested")
 
     # ------------------------------------------------------------------ by index
+
+    @cached_property
+    def _index_answer(self) -> IndexedRows | None:
+        return find_by_index(self.snapshot, self.where, self.sort, self.first, may_meet)
 
     def _by_index(self) -> SearchResult:
         served = self._index_answer
@@ -272,7 +273,7 @@ class RowSearch:
             positions = _find_within(self.snapshot, None, self.sort, job, positions)
         elif self.start:
             positions = positions[np.searchsorted(positions, self.start) :]
-        return SearchResult(positions, partial(_nothing_read, self.snapshot), BY_WORDS, BY_WORDS.reason)
+        return SearchResult(positions, partial(reads_in, self.snapshot, ()), BY_WORDS, BY_WORDS.reason)
 
     # ------------------------------------------------------------------ by masks
 
@@ -374,7 +375,7 @@ def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, 
     following = max(0, snapshot.num_rows - offset)
     rows = following if limit is None else min(limit, following)
     if not rows:
-        return 0, SearchResult(EMPTY, partial(_nothing_read, snapshot), OWN_ORDER)
+        return 0, SearchResult(EMPTY, partial(reads_in, snapshot, ()), OWN_ORDER)
     ends = live_positions(snapshot, np.array([offset, offset + rows - 1]))
     first, last = ends.tolist()
     return rows, SearchResult(
@@ -458,10 +459,6 @@ def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
         len({id(segment) for segment, _ in segments}),
         len(snapshot.files),
     )
-
-
-def _nothing_read(snapshot: Snapshot) -> Reads:
-    return reads_in(snapshot, ())
 
 
 def _reads_of_search(snapshot: Snapshot, row_groups: int) -> Reads:

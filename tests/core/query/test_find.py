@@ -284,3 +284,20 @@ def test_a_profile_finds_its_rows_by_an_index(table: Table, use: Use) -> None:
     profile = table.profile("word", where=col("n") == 7)
     assert use.methods == {Method.INDEX}
     assert profile.rows == table.count(col("n") == 7)
+
+
+def test_an_index_and_statistics_together_leave_out_row_groups(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", {"n": list(range(10_000)), "k": [n * 7 % 100 for n in range(10_000)]})
+        table.maintenance.compact(1_000)
+        table.indexes.create("k")
+        both = (col("k") == 7) & col("n").between(2_500, 3_499)
+        explanation = table.explain(where=both)
+        assert explanation.strategies[0].method is Method.INDEX
+        assert (explanation.row_groups_read, explanation.row_groups_total) == (2, 10)
+        assert table.read(["n"], both)["n"].to_pylist() == list(range(2_501, 3_500, 100))
+        assert table.explain(where=(col("k") == 7) & (col("n") < 0)).row_groups_read == 0
+        assert table.explain(where=(col("k") == 7) & (col("n") != 5)).row_groups_read == 10
+        table.update([{"_id": 9_001, "n": 2_600}])
+        assert table.read(["n"], both, sort=["n"])["n"].to_pylist()[:3] == [2_501, 2_600, 2_601]
+        assert table.explain(where=both).row_groups_read == 3, "a pending change is in none of the statistics"
