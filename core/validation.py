@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,8 @@ from lamella.core.errors import BadData, FileProblem, shown
 _LOGIN, _PARAMETERS = re.compile(r"//[^/@\s]+@"), re.compile(r"(?<=[;?]).+", re.DOTALL)
 """The parts of an address that may be secret."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/")
+
+_CONTROLS = {"\0": "a null character", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
 
 Missing = Literal["refuse", "ignore"]
 """How to treat ids and keys that no row has."""
@@ -39,6 +42,12 @@ def text_of(value: Any, what: str) -> str:
             "Leave it out, or decode the bytes that it came from with the right encoding",
         ) from None
     return value
+
+
+def control_character(text: str) -> str:
+    """The first control character in a text, as messages name it: "a line break"; "" if there is none."""
+    odd = next((character for character in text if unicodedata.category(character) == "Cc"), "")
+    return _CONTROLS.get(odd, f"the control character U+{ord(odd):04X}") if odd else ""
 
 
 def ignores_missing(missing: Any, what: str) -> bool:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from lamella.core.store.paths import is_store
+from lamella.core.validation import control_character
 
 
 @dataclass(frozen=True)
 class Destination:
     """A folder that exists or will be created. `device` is the disk, and `free` its space, as far as they are
-    known."""
+    known. `problem` says why nothing can be written there; it is empty where that is not known beforehand."""
 
     path: Path
     is_occupied: bool
+    has_store: bool
     free: int | None
     device: int | None
+    problem: str
 
     def is_on_disk_of(self, source: Path) -> bool:
         """Whether a folder that exists is on the same disk."""
@@ -29,12 +36,33 @@ class Destination:
 
 def destination(path: Path) -> Destination:
     """Look at a folder; that takes as long as its disk takes to answer."""
-    nearest = nearest_folder(path)
-    occupied = is_occupied(path)
+    nearest, free, device = nearest_folder(path), None, None
+    with suppress(OSError):
+        free, device = shutil.disk_usage(nearest).free, nearest.stat().st_dev
+    return Destination(path, is_occupied(path), is_store(path), free, device, _problem(path, nearest))
+
+
+def _problem(path: Path, nearest: Path) -> str:
     try:
-        return Destination(path, occupied, shutil.disk_usage(nearest).free, nearest.stat().st_dev)
-    except OSError:
-        return Destination(path, occupied, None, None)
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except PermissionError:
+        return f"You may not look into {nearest}."
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            return "The name is too long."
+        return f"This is not a path: {getattr(error, 'strerror', None) or error}."
+    above = [folder for folder in path.parents if os.path.lexists(folder)]
+    if above and not is_folder(above[0]):
+        return f"{above[0]} is not a folder."
+    store = next(filter(is_store, above), None)
+    if store is not None:
+        return f"{store} is the folder of a store, which only has files of its own."
+    if os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        return ""
+    read_only = hasattr(os, "statvfs") and os.statvfs(nearest).f_flag & os.ST_RDONLY
+    return f"{nearest} is on a read-only medium." if read_only else f"You may not write in {nearest}."
 
 
 def nearest_folder(path: Path) -> Path:
@@ -59,3 +87,13 @@ def free_name(folder: Path) -> Path:
     """The folder, or the first of the same name with a number that does not exist yet."""
     numbered = (folder.with_name(f"{folder.name} {number}") for number in itertools.count(2))
     return next(path for path in itertools.chain([folder], numbered) if not os.path.lexists(path))
+
+
+def folder_name_problem(name: str) -> str:
+    """Why this cannot be the name of a new folder of a store, or "". Every system has to accept it."""
+    odd = control_character(name) or next((f"'{mark}'" for mark in name if mark in '/\\:*?"<>|'), "")
+    if odd:
+        return f"The name of a folder cannot contain {odd}."
+    if name in ("", ".", "..", "~"):
+        return f"'{name}' cannot be the name of a folder." if name else "A folder needs a name."
+    return ""

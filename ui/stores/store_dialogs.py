@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,13 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import Backup, is_backup, restore
-from lamella.core.store.destination import Destination, destination, free_name, nearest_folder
+from lamella.core.store.destination import (
+    Destination,
+    destination,
+    folder_name_problem,
+    free_name,
+    nearest_folder,
+)
 from lamella.core.store.paths import is_store
 from lamella.core.store.sizes import folder_bytes
 from lamella.core.store.store import Store
@@ -176,7 +183,7 @@ class FolderField(QWidget):
     @property
     def path(self) -> Path | None:
         text = self.field.text().strip()
-        return in_home(text).absolute() if text else None
+        return Path(os.path.abspath(in_home(text))) if text else None  # noqa: PTH100 -- resolves ".."
 
     def _choose(self) -> None:
         path = self.path or Path.home()
@@ -335,8 +342,9 @@ class BackupDialog(FolderDialog):
         else:
             parts.append(room_text(size, free))
         self.say(" ".join(filter(None, parts)))
-        self.reason.say(lacks_room(size, free))
-        return place is not None
+        why_not = "" if place is None else place.problem
+        self.reason.say(why_not or lacks_room(size, free))
+        return place is not None and not why_not
 
     def work(self) -> Callable[[Job], Backup]:
         folder, link = self.folder.path, self.link.isChecked()
@@ -401,6 +409,8 @@ class RestoreDialog(FolderDialog):
             why_not = "There is no store in the folder of the backup."
         elif place is not None and place.is_occupied:
             why_not = f"{place.path} already exists. Choose a new folder."
+        elif place is not None:
+            why_not = place.problem
         self.reason.say(why_not)
         return self.backup.path is not None and place is not None and not why_not
 
@@ -451,8 +461,7 @@ class MoveDialog(FolderDialog):
     def target(self) -> Path | None:
         if self._renames:
             name = self.name.text().strip()
-            fits = name not in ("", ".", "..") and not set(name) & set('/\\:*?"<>|\0')
-            return self._path.with_name(name) if fits else None
+            return None if folder_name_problem(name) else self._path.with_name(name)
         folder = self.folder.path
         return None if folder is None else folder / self._path.name
 
@@ -471,7 +480,7 @@ class MoveDialog(FolderDialog):
         target, source = self.target, self._path
         about, why_not = "", ""
         if target is None:
-            why_not = "This cannot be the name of a folder." if self._renames else ""
+            why_not = folder_name_problem(self.name.text().strip()) if self._renames else ""
         elif target == source:
             about = "Choose a new name for the store's folder." if self._renames else "Choose another folder."
         elif source in target.parents:
@@ -480,8 +489,9 @@ class MoveDialog(FolderDialog):
             about = f"→ {target}"
         else:
             place, is_same_disk = answer
-            if place.is_occupied:
-                why_not = f"{target} already exists."
+            why_not = f"{target} already exists." if place.is_occupied else place.problem
+            if why_not:
+                about = ""
             elif is_same_disk:
                 about = f"→ {target}\nNo data is copied: this is a single step."
             else:

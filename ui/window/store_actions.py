@@ -17,7 +17,7 @@ from lamella.core.phrases import quantity
 from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
-from lamella.ui.dialogs.file_dialog import FileDialog, ask_folder
+from lamella.ui.dialogs.file_dialog import ask_folder
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.store_following import (
     StoreWatch,
@@ -246,26 +246,15 @@ class StoreActions(QObject):
 
     # ------------------------------------------------------------ new, open, close
 
-    def ask_new(self) -> None:
-        """Ask where to create a store: in a folder that is empty or does not exist yet."""
-        dialog = FileDialog(self._window, "New store", self._near())  # type: ignore[arg-type]
-        dialog.setAcceptMode(FileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(FileDialog.FileMode.AnyFile)
-        dialog.setLabelText(FileDialog.DialogLabel.FileName, "Name of the store:")
-        dialog.setLabelText(FileDialog.DialogLabel.Accept, "Create")
-        dialog.selectFile("New store")
-        dialog.fileSelected.connect(lambda name: self.make(Path(name)))
+    def ask_new(self) -> StoreDialog:
+        """Ask where to create an empty store; it is listed and shown."""
+        from lamella.ui.stores.new_store import NewStoreDialog
+
+        window = self._window
+        dialog = NewStoreDialog(window.tasks, window, self._near())  # type: ignore[arg-type]
+        dialog.finished_work.connect(self.open)
         dialog.open()
-
-    def make(self, path: Path) -> None:
-        """Create an empty store, list it and show it."""
-
-        def work(job: Job) -> Store:
-            if is_store(path):
-                raise StoreProblem(f"{path} already holds a store", fix="Open it, or choose a new name")
-            return Store.open(path)
-
-        self._open(work, f"Making {path.name}")
+        return dialog
 
     def ask_open(self) -> None:
         ask_folder(self._window, "Open a store", self.open, self._near())  # type: ignore[arg-type]

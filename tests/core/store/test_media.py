@@ -20,6 +20,7 @@ from lamella.core.jobs import Job
 from lamella.core.scan.read import read_all_rows
 from lamella.core.store import folder as medium
 from lamella.core.store.catalog import connection
+from lamella.core.store.destination import destination
 from lamella.core.store.paths import CATALOG
 from tests.mounts import seen_read_only
 
@@ -96,8 +97,15 @@ def test_what_a_crash_left_in_the_log_is_read_on_a_read_only_medium(
 
 
 def test_a_store_cannot_be_made_on_a_read_only_medium(tmp_path: Path) -> None:
-    with seen_read_only(tmp_path) as place, pytest.raises(StoreProblem, match="cannot be created here"):
-        Store.open(place / "s")
+    with seen_read_only(tmp_path) as place:
+        assert destination(place / "s").problem == f"{place} is on a read-only medium."
+        with pytest.raises(StoreProblem, match="cannot be created here"):
+            Store.open(place / "s")
+
+
+def test_a_folder_of_somebody_else_is_no_place_for_a_store(elses: Path) -> None:
+    with as_nobody():
+        assert destination(elses.parent / "new").problem == f"You may not write in {elses.parent}."
 
 
 def test_a_store_of_somebody_else_is_read_only(elses: Path) -> None:

@@ -16,7 +16,9 @@ from lamella import Store
 from lamella.core.jobs import Job
 from lamella.core.store.destination import Destination, destination
 from lamella.ui.dialogs.file_dialog import FileDialog
+from lamella.ui.stores import new_store as new_store_module
 from lamella.ui.stores import store_dialogs
+from lamella.ui.stores.new_store import NewStoreDialog
 from lamella.ui.stores.store_dialogs import BackupDialog, FolderDialog, MoveDialog, RestoreDialog
 from lamella.ui.tasks import Tasks
 
@@ -45,7 +47,8 @@ class Disk:
 @pytest.fixture
 def disk(tmp_path: Path, tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     disk = Disk(tmp_path / "medium")
-    monkeypatch.setattr(store_dialogs, "destination", disk.destination)
+    for module in (store_dialogs, new_store_module):
+        monkeypatch.setattr(module, "destination", disk.destination)
     yield disk
     disk.answers.set()
 
@@ -214,3 +217,49 @@ def test_a_folder_is_chosen_once_its_disk_has_answered(
     (dialog,) = move.findChildren(FileDialog)
     assert dialog.directory().path() == str(disk.folder.parent)
     dialog.reject()
+
+
+@pytest.fixture
+def new_store(qtbot: QtBot, tasks: Tasks, disk: Disk, tmp_path: Path) -> NewStoreDialog:
+    dialog = NewStoreDialog(tasks, near=tmp_path)
+    shown(qtbot, dialog)
+    qtbot.waitUntil(lambda: dialog.name.text() == "New store")
+    return dialog
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "reason"),
+    [
+        ("shop", "", "already holds a store"),
+        ("full", "", "is not an empty folder"),
+        ("two\nlines", "", "cannot contain a line break"),
+        ("new", "full/file", "is not a folder"),
+        ("new", "shop/data", "is the folder of a store"),
+        ("n" * 300, "", "too long"),
+    ],
+)
+def test_a_new_store_says_why_it_cannot_be_there(
+    qtbot: QtBot, new_store: NewStoreDialog, store: Store, tmp_path: Path, name: str, folder: str, reason: str
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    new_store.folder.field.setText(str(tmp_path / folder))
+    new_store.name.setText(name)
+    qtbot.waitUntil(lambda: reason in said(new_store))
+    assert not new_store.accept_button.isEnabled()
+
+
+def test_a_new_store_shows_its_whole_path_and_is_created_with_enter(
+    qtbot: QtBot, new_store: NewStoreDialog, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    new_store.folder.field.setText("../there")
+    QTest.keyClicks(new_store.name, "with spaces ")
+    qtbot.waitUntil(new_store.accept_button.isEnabled)
+    assert f"→ {tmp_path / 'there' / 'with spaces'}" in said(new_store)
+    assert threading.main_thread() not in disk.threads
+    with qtbot.waitSignal(new_store.finished_work) as signal:
+        QTest.keyClick(new_store.name, RETURN)
+    assert signal.args == [tmp_path / "there" / "with spaces"] and not new_store.isVisible()
+    assert (tmp_path / "there" / "with spaces" / "catalog.sqlite").exists()

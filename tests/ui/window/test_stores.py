@@ -18,6 +18,7 @@ from lamella.core.query.steps import Join, Pipeline, Where
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
+from lamella.ui.stores.new_store import NewStoreDialog
 from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
 from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog, StoreDialog
 from lamella.ui.stores.store_page import StorePage
@@ -353,7 +354,7 @@ def test_tabs_follow_a_store_that_gets_another_name(
     assert isinstance(dialog, MoveDialog)
     qtbot.keyClicks(dialog.focusWidget(), "a/b")  # the name is selected
     assert dialog.name.text() == "a/b"
-    assert "cannot be the name of a folder" in dialog.reason.text()
+    assert "The name of a folder cannot contain '/'" in dialog.reason.text()
     dialog.name.setText("Shop")
     qtbot.waitUntil(lambda: "a single step" in dialog.about.text())
     assert f"Moved to {old.with_name('Shop')}" in done(qtbot, dialog)
@@ -379,9 +380,9 @@ def test_a_move_that_fails_leaves_tabs_where_they_are(
 ) -> None:
     dialog = window.store_actions.act(store, "move")
     assert isinstance(dialog, MoveDialog)
-    (store.path.parent / "file").write_text("in the way")
     dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
     qtbot.waitUntil(dialog.accept_button.isEnabled)
+    (store.path.parent / "file").write_text("in the way")
     qtbot.mouseClick(dialog.accept_button, LEFT)
     qtbot.waitUntil(lambda: "file is not a folder" in dialog.reason.text())
     assert dialog.accept_button.hasFocus(), "the button that was pressed has the keyboard again"
@@ -546,7 +547,12 @@ def test_a_store_is_made_opened_and_closed(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Callable[[], DatasetTab]
 ) -> None:
     stores = window.store_actions
-    stores.make(tmp_path / "new")
+    window.commands["new_store"].trigger()
+    (dialog,) = window.findChildren(NewStoreDialog)
+    dialog.folder.field.setText(str(tmp_path))
+    qtbot.waitUntil(lambda: dialog.name.text() == "New store")
+    qtbot.keyClicks(dialog.name, "new")  # the proposal is selected
+    qtbot.keyClick(dialog.name, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: len(window.library.stores) == 2 and stores.current_page is not None)
     page = stores.current_page
     assert page is not None
