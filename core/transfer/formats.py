@@ -111,6 +111,9 @@ _NULLS = Option(
     "write null for cells without a value instead of leaving out their key",
     title="Write nulls",
 )
+_GROUP_ROWS = Option(
+    "row_group_rows", "number", 100_000, "rows per row group", most=10_000_000, title="Rows per row group"
+)
 
 
 def _dialect(delimiter: str) -> tuple[Option, ...]:
@@ -264,7 +267,7 @@ FORMATS = (
         write_parquet,
         (
             Option("codec", "choice", "zstd", "how pages are compressed", CODECS),
-            Option("row_group_rows", "number", 100_000, "rows per row group", most=10_000_000),
+            _GROUP_ROWS,
             Option(
                 "partition_by",
                 "columns",
@@ -428,7 +431,7 @@ FORMATS = (
                 in_form=False,  # the form offers it with the choice of rows
             ),
             Option("codec", "choice", "zstd", "how pages are compressed", DELTA_CODECS),
-            Option("row_group_rows", "number", 100_000, "rows per row group", most=10_000_000),
+            _GROUP_ROWS,
             Option(
                 "partition_by",
                 "columns",

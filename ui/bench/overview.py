@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPalette, QPixmap, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -64,7 +64,6 @@ class SizeSlider(QWidget):
         self.slider, self.label = QSlider(Qt.Orientation.Horizontal), QLabel()
         self.slider.setAccessibleName("Number of rows")
         self.slider.setPageStep(1)
-        self.slider.setTickPosition(QSlider.TickPosition.TicksBelow)
         self.slider.setFixedWidth(SLIDER_WIDTH)
         self._follows = True
         layout = QHBoxLayout(self)
@@ -73,15 +72,7 @@ class SizeSlider(QWidget):
         layout.addWidget(self.slider)
         layout.addWidget(self.label)
         self.slider.valueChanged.connect(self._take)
-        theme.current().changed.connect(self._restyle)
-        self._restyle()
         self._say()
-
-    def _restyle(self) -> None:
-        """Style the handle: Qt draws it in the colour of buttons, which is hard to see in a dark window."""
-        palette = self.slider.palette()
-        palette.setColor(QPalette.ColorRole.Button, theme.current().color("accent"))
-        self.slider.setPalette(palette)
 
     @property
     def rows(self) -> int:

@@ -46,7 +46,7 @@ SAMPLE_ROWS, SHOWN_ROWS = 1_000, 20
 PAUSE_MS = 150
 OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
 MOST_NAMES = 4
-LOSSES_LINES = 4
+LOSSES_LINES = 6
 
 
 class WriteRows(Protocol):
@@ -183,7 +183,7 @@ class ExportDialog(PreviewDialog):
         """Adapt to the text size."""
         look = theme.current()
         self.text.setFont(look.mono_font())
-        self.losses_area.setFixedHeight(LOSSES_LINES * look.line_height())
+        self.losses_area.setFixedHeight(LOSSES_LINES * look.line_height("caption"))
         wide = self.options.sizeHint().width() + self.options_area.verticalScrollBar().sizeHint().width()
         self.options_area.setMinimumWidth(max(OPTIONS_WIDTH, wide + theme.S))
 

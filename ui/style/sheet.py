@@ -413,6 +413,14 @@ QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QAbstractScrollArea::corner { background: transparent; }
 
+QSlider::groove:horizontal { background: $border_strong; height: 4px; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: $accent; border-radius: 2px; }
+QSlider::handle:horizontal {
+    background: $accent; border: 1px solid $accent; border-radius: 7px; width: 12px; margin: -5px 0;
+}
+QSlider::handle:horizontal:hover { background: $accent_hover; }
+QSlider::handle:horizontal:focus { border-color: $text; }
+
 QProgressBar { background: $sunken; border: none; border-radius: 3px; max-height: 6px; min-height: 6px; }
 QProgressBar::chunk { background: $accent; border-radius: 3px; }
 QSplitter::handle { background: $border; }
