@@ -82,7 +82,7 @@ class BenchmarkBar(QFrame):
     def __init__(self, controls: QWidget, estimate: QLabel, parent: QWidget | None = None) -> None:
         """`controls` and `estimate` are shown in the bar while no benchmark runs."""
         super().__init__(parent)
-        self._controls, self._idle_estimate = controls, estimate
+        self._controls, self._words, self._idle_estimate = controls, estimate, QWidget()
         self.start, self.pause, self.stop = (
             QPushButton(f"{ICON_GAP}{name}") for name in ("Start", "Pause", "Stop")
         )
@@ -233,7 +233,10 @@ class BenchmarkBar(QFrame):
             layout.addWidget(widget)
         layout.addWidget(self.status, 1)
         layout.addWidget(self._idle_estimate, 1)
-        self._idle_estimate.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        alone = QHBoxLayout(self._idle_estimate)  # words that arrive late show themselves only inside it
+        alone.setContentsMargins(0, 0, 0, 0)
+        alone.addWidget(self._words)
+        self._words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self.more)
         layout.addWidget(self.results)
         self.start.clicked.connect(self.start_requested)

@@ -61,13 +61,15 @@ class Caption(QLabel):
         room, parts = self.contentsRect().width(), self._words.split(PARTED)
         for count in range(len(parts), 0, -1):
             text = PARTED.join(parts[:count])
-            if self.fontMetrics().horizontalAdvance(text) <= room:
+            if self.fontMetrics().horizontalAdvance(text) + BEARING <= room:
                 return text
         cut = self.fontMetrics().elidedText(parts[0], Qt.TextElideMode.ElideRight, room)
         return cut if len(cut) >= LEAST_LETTERS else ""
 
 
 PARTED = " · "
+BEARING = 2
+"""Pixels by which a letter may stick out of the width of its text."""
 LEAST_LETTERS = 8
 WAIT_MILLISECONDS = 80
 SHOWN_PROBLEMS = 2

@@ -45,6 +45,19 @@ def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
 
 
 @pytest.mark.slow
+def test_an_estimate_that_arrives_during_a_run_takes_no_room_from_its_progress(panel) -> None:
+    panel.show()
+    words = panel.controls.note.words
+    words.tell("about 5 s")
+    assert words.isVisible()
+    panel.bar.begin()
+    words.tell("about 6 s")
+    assert panel.bar.status.isVisible() and not words.isVisible()
+    panel.bar.set_running(False)
+    assert words.isVisible()
+
+
+@pytest.mark.slow
 def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said(
     panel: BenchmarkPanel,
 ) -> None:
