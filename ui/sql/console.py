@@ -33,6 +33,7 @@ from lamella.ui.sql.change_panel import ChangePanel
 from lamella.ui.sql.console_bar import ConsoleBar
 from lamella.ui.sql.console_text import ConsoleText
 from lamella.ui.sql.editor import SqlEditor
+from lamella.ui.sql.editor_find import EditorFindBar
 from lamella.ui.sql.open_names import OpenData, OpenNames
 from lamella.ui.sql.parameters import ParametersBar, type_word
 from lamella.ui.sql.plan_view import PlanView
@@ -89,6 +90,7 @@ class SqlConsole(QWidget):
         self._above = QWidget(self._splitter)
         # widgets that get their parent only when they are added are styled again with all their children
         self.bar, self.editor = ConsoleBar(tasks, self.saved, self), SqlEditor(self._above)
+        self.find_bar = EditorFindBar(self.editor, self._above)
         self.parameters, self.results = ParametersBar(self._above), ResultPages(self._splitter)
         self.runner = Runner(tasks, self)
         messages = self.results.messages
@@ -485,6 +487,7 @@ class SqlConsole(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.editor, 1)
+        column.addWidget(self.find_bar)
         column.addWidget(self.parameters)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setStretchFactor(0, 2)

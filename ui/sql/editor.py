@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -40,6 +40,7 @@ _OWN_KEYS = tuple(
 )  # fmt: skip
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = {close: opening for opening, close in _PAIRS.items()}
+_MOST_MATCHES = 2_000
 _FARTHEST = 20_000
 """The number of characters in which the matching bracket is looked for."""
 
@@ -99,6 +100,7 @@ class SqlEditor(QPlainTextEdit):
         self.completer = Completer(self)
         self._problem: QTextCursor | None = None
         self._problem_text = ""
+        self._matches: list[QTextCursor] = []
         self.blockCountChanged.connect(self._fit_gutter)
         self.updateRequest.connect(self._scroll_gutter)
         self.cursorPositionChanged.connect(self._mark)
@@ -128,6 +130,16 @@ class SqlEditor(QPlainTextEdit):
         cursor.setPosition(max(0, min(place, self.document().characterCount() - 1)))
         self.setTextCursor(cursor)
         self.ensureCursorVisible()
+
+    def select(self, start: int, stop: int) -> None:
+        """Select a part of the text, and show it."""
+        self.setTextCursor(self._cursor(start, stop))
+        self.ensureCursorVisible()
+
+    def show_matches(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Mark what was found in the text; of many matches, the first ones."""
+        self._matches = [self._cursor(start, stop) for start, stop in spans[:_MOST_MATCHES]]
+        self._mark()
 
     def show_place(self, place: int) -> None:
         """Move the cursor and the focus to a position."""
@@ -179,6 +191,11 @@ class SqlEditor(QPlainTextEdit):
     def _mark(self) -> None:
         colors = theme.current()
         marks: list[QTextEdit.ExtraSelection] = []
+        for match in self._matches:
+            hit = QTextEdit.ExtraSelection()
+            hit.cursor = match
+            hit.format.setBackground(colors.color("warning_soft"))
+            marks.append(hit)
         for start in self._brackets():
             bracket = QTextEdit.ExtraSelection()
             bracket.cursor = self._cursor(start, start + 1)

@@ -37,6 +37,36 @@ def test_names_are_proposed_as_one_types(qtbot, console):
     assert not popup.isVisible()
 
 
+def test_a_text_is_found_in_the_statements(qtbot, console):
+    editor, bar = console.editor, console.find_bar
+    editor.setPlainText("select Delay from flights;\n-- \U0001f600 delay\nselect 1 as delay;")
+    editor.setFocus()
+    editor.go_to(len("select Delay from"))
+    QTest.keyClick(editor, Qt.Key.Key_F, CONTROL)
+    assert bar.isVisible() and bar.field.hasFocus()
+    QTest.keyClicks(bar.field, "delay")
+    cursor = editor.textCursor
+    assert (bar.news.text(), cursor().selectedText(), cursor().blockNumber()) == ("2 of 3", "delay", 1)
+    QTest.keyClick(bar.field, ENTER)
+    assert (bar.news.text(), cursor().blockNumber()) == ("3 of 3", 2)
+    QTest.keyClick(bar.field, Qt.Key.Key_F3)
+    assert (bar.news.text(), cursor().selectedText()) == ("1 of 3", "Delay"), "on from the beginning"
+    QTest.keyClick(bar.field, Qt.Key.Key_F3, SHIFT)
+    assert bar.news.text() == "3 of 3"
+    bar.case.click()
+    assert bar.news.text() == "2 of 2"
+    editor.setFocus()
+    QTest.keyClick(editor, Qt.Key.Key_F3, SHIFT)
+    assert (bar.news.text(), cursor().blockNumber()) == ("1 of 2", 1)
+    editor.replace_span(0, 6, "Delay delay")
+    assert bar.news.text() == "3 matches", "counted again while the text changes"
+    QTest.keyClick(editor, Qt.Key.Key_F, CONTROL)
+    QTest.keyClicks(bar.field, "nowhere")
+    assert bar.news.text() == "No match" and not bar.next.isEnabled()
+    QTest.keyClick(bar.field, Qt.Key.Key_Escape)
+    assert not bar.isVisible() and editor.hasFocus()
+
+
 @pytest.mark.slow
 def test_running_a_statement_closes_the_list(qtbot, console):
     popup = console.editor.completer.popup()
