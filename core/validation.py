@@ -121,7 +121,8 @@ def count_of(value: Any, what: str, least: int = 0) -> int:
     if number is None or isinstance(value, bool):
         raise BadData(f"{what} {shown(value)} is not a whole number", fix=f"Give {least} or more")
     if number < least:
-        raise BadData(f"{what} {number} is less than {least or 'none'}", fix=f"Give {least} or more")
+        problem = f"less than {least}" if least else "negative"
+        raise BadData(f"{what} {number} is {problem}", fix=f"Give {least} or more")
     return min(number, MOST_ROWS)
 
 

@@ -226,7 +226,9 @@ def recognise(path: Path) -> Format:
     instead."""
     contents = look_into(path)
     if not contents.size:
-        raise FileProblem(path, "is empty", "It holds no bytes at all", "Choose a file with data in it")
+        is_lines = path.suffix.casefold() in (".jsonl", ".ndjson")
+        why = "JSON lines name their columns in each row" if is_lines else "It holds no bytes at all"
+        raise FileProblem(path, "is empty", why, "Choose a file with data in it")
     for known in FORMATS:
         if not known.is_text and known.recognises(contents):
             return known

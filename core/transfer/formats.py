@@ -258,6 +258,7 @@ _IN_DOCUMENTS = {
     "text": "null looks like an empty text unless another text is chosen for it; control characters are lost",
 }
 _NO_TYPES = "Types and notes of columns are not written: readers infer types from the values."
+_BY_ROWS = f"{_NO_TYPES} Columns are named in each row: a file without rows has none, and cannot be opened."
 
 FORMATS = (
     Format(
@@ -312,7 +313,7 @@ FORMATS = (
         (".jsonl", ".ndjson"),
         write_lines,
         (_NULLS,),
-        _NO_TYPES,
+        _BY_ROWS,
         _IN_JSON,
         ("other",),
         is_text=True,
@@ -332,7 +333,7 @@ FORMATS = (
             ),
             _NULLS,
         ),
-        _NO_TYPES,
+        _BY_ROWS,
         _IN_JSON,
         ("other",),
         is_text=True,

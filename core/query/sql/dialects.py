@@ -52,8 +52,10 @@ OWNERS = {
 }  # fmt: skip
 """The dialects of functions that sqlglot translates from any dialect, the likeliest first."""
 _OF_CLAUSES = {
-    ("limit", "", ","): ("mysql", "sqlite"),
+    ("limit", "", ","): ("mysql", "sqlite", "clickhouse"),
     ("limit", "", "by"): ("clickhouse",),
+    ("offset", "", "by"): ("clickhouse",),
+    ("limit", "", ",", "", "by"): ("clickhouse",),
     ("prewhere",): ("clickhouse",),
     ("regexp",): ("mysql", "sqlite", "spark"),
     ("div",): ("mysql", "spark"),
@@ -189,13 +191,26 @@ def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
         if first is not None:
             query.set("prewhere", None)
             query.where(first.this, copy=False)
-        if isinstance(limit, exp.Limit) and limit.expressions:
-            order = query.args.get("order")
-            number = exp.Window(
-                this=exp.RowNumber(),
-                partition_by=limit.expressions,
-                order=None if order is None else order.copy(),
-            )
-            query.set("limit", None)
-            query.set("qualify", exp.Qualify(this=exp.LTE(this=number, expression=limit.expression)))
+        if isinstance(limit, exp.Limit):
+            _rewrite_limit_by(query, limit)
     return tree
+
+
+def _rewrite_limit_by(query: exp.Select, limit: exp.Limit) -> None:
+    """Rewrite LIMIT … BY of ClickHouse, which applies to the rows with equal values."""
+    offset, order = query.args.get("offset"), query.args.get("order")
+    skipped = offset if isinstance(offset, exp.Offset) and offset.expressions else None
+    values = limit.expressions or (skipped.expressions if skipped is not None else [])
+    if not values:
+        return
+    number: exp.Expr = exp.Window(
+        this=exp.RowNumber(), partition_by=values, order=None if order is None else order.copy()
+    )
+    query.set("limit", None)
+    if skipped is not None:
+        query.set("offset", None)
+        number = exp.Sub(this=number, expression=exp.paren(skipped.expression))
+    condition: exp.Expr = exp.LTE(this=number, expression=limit.expression)
+    if skipped is not None:
+        condition = exp.and_(exp.GT(this=number.copy(), expression=exp.Literal.number(0)), condition)
+    query.set("qualify", exp.Qualify(this=condition))

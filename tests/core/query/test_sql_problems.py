@@ -159,6 +159,16 @@ def test_clauses_of_clickhouse_keep_their_meaning():
     ]
 
 
+@pytest.mark.parametrize("limit", ["limit 2 offset 1 by carrier", "limit 1, 2 by carrier"])
+def test_a_limit_by_of_clickhouse_may_skip_rows(limit):
+    translation = translate(f"select delay from flights order by delay {limit}", SOURCES, Job())
+    assert translation is not None and translation.dialect == "ClickHouse"
+    delays = {"carrier": ["AA", "AA", "UA", "AA", "AA"], "delay": [7.0, 5.0, 0.0, 9.0, 11.0]}
+    many = pa.table(delays)
+    sources = Sources("here", ["flights"], lambda name, _when: SnapshotSource(snapshot_of_rows(many, name)))
+    assert run_sql(translation.text, sources)["delay"].to_pylist() == [7.0, 9.0]
+
+
 def test_a_column_that_is_not_alike_is_no_suggestion():
     assert in_words(failure('select * from flights where carrier = "red"')) == (
         "There is no column 'red' here",

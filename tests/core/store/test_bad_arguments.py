@@ -64,7 +64,7 @@ COUNTS: list[tuple[str, Ask]] = [
     ("limit 1.0 is not a whole number", lambda t: t.read(limit=1.0)),
     ("offset None is not a whole number", lambda t: t.read(offset=None)),
     ("limit True is not a whole number", lambda t: t.read(limit=True)),
-    ("offset -1 is less than none", lambda t: t.read(offset=-1)),
+    ("offset -1 is negative", lambda t: t.read(offset=-1)),
     ("a page of 0 is less than 1", lambda t: t.page(0)),
     ("a page of '5' is not a whole number", lambda t: t.page("5")),
 ]

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import open_dataset
-from lamella.core.transfer.exporting import ExportOptions, export
+from lamella.core.errors import FileProblem
+from lamella.core.transfer.exporting import ExportOptions, export, format_for
 
 TEXTS = ['a "quoted"\\ text', "tab\tand\nline", "\x00\x1f\x7f", "é😀\u2028", "", None]
 ROWS = pa.table(
@@ -75,6 +76,14 @@ def test_cells_without_a_value_can_be_left_out(tmp_path: Path, name: str) -> Non
 def test_no_rows_are_an_empty_array(tmp_path: Path) -> None:
     assert json.loads(written(tmp_path, "out.json", ROWS.slice(0, 0))) == []
     assert written(tmp_path, "out.jsonl", ROWS.slice(0, 0)) == ""
+
+
+@pytest.mark.parametrize("name", ["o.json", "o.jsonl"])
+def test_a_file_without_rows_says_why_it_cannot_be_opened(tmp_path: Path, name: str) -> None:
+    written(tmp_path, name, ROWS.slice(0, 0))
+    assert "a file without rows has none, and cannot be opened" in format_for(tmp_path / name).always
+    with pytest.raises(FileProblem, match=r"It has no objects|JSON lines name their columns in each row"):
+        open_dataset(tmp_path / name).read()
 
 
 def test_many_pieces_keep_their_order(tmp_path: Path) -> None:
