@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED_KINDS, kind_of
@@ -86,7 +86,11 @@ class ImportSources(QTreeWidget):
         edit = QLineEdit(dataset.name)
         edit.setAccessibleName(f"Table name for {dataset.name}")
         edit.textChanged.connect(self.names_changed)
-        self.setItemWidget(item, 1, edit)
+        holder = QWidget()  # a field itself would be stretched to the height of its row
+        layout = QHBoxLayout(holder)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(edit)
+        self.setItemWidget(item, 1, holder)
         return edit
 
     def _retint(self) -> None:

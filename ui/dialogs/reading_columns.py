@@ -22,8 +22,9 @@ from lamella.core.datasets.preview import SHOWN_VALUES, TYPES, ColumnPreview
 from lamella.core.errors import visible
 from lamella.core.store.importing import table_columns
 from lamella.ui import theme
-from lamella.ui.grid.columns import icon_name, is_right_aligned
-from lamella.ui.grid.texts import screen_texts
+from lamella.ui.grid.columns import has_sign, icon_name, is_right_aligned
+from lamella.ui.grid.texts import screen_texts, with_minus
+from lamella.ui.widgets.controls import ICON_GAP
 
 MOST_COLUMNS = 200
 """At most this many columns can be renamed and typed; the others are imported as they are."""
@@ -243,12 +244,13 @@ class FirstRows(QTableWidget):
         for place, field in enumerate(rows.schema):
             right = is_right_aligned(field.type)
             side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-            head = QTableWidgetItem(visible(field.name))
+            head = QTableWidgetItem(("" if right else ICON_GAP) + visible(field.name))
             head.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             head.setIcon(look.icon(icon_name(field.type)))
             self.setHorizontalHeaderItem(place, head)
+            write = with_minus if has_sign(field.type) else str
             for row, text in enumerate(screen_texts(rows.column(place))):
-                item = QTableWidgetItem("NULL" if text is None else text)
+                item = QTableWidgetItem("NULL" if text is None else write(text))
                 item.setForeground(look.color("faint" if text is None else "text"))
                 item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
                 self.setItem(row, place, item)

@@ -113,10 +113,11 @@ class SettingsPage(QWidget):
         scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(_centre(column))
+        bar = scroll.verticalScrollBar()
+        bar.setEnabled(False)
+        bar.rangeChanged.connect(lambda _, most: bar.setEnabled(most > 0))
         head = _centre(self.search)
-        head.layout().setContentsMargins(
-            theme.L, 0, theme.L + scroll.verticalScrollBar().sizeHint().width(), 0
-        )
+        head.layout().setContentsMargins(theme.L, 0, theme.L + bar.sizeHint().width(), 0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.L, 0, 0)
         layout.setSpacing(theme.S)

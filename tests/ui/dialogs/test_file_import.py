@@ -20,6 +20,7 @@ from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.file_import import FileImportDialog, ReadingDialog
+from lamella.ui.dialogs.reading_columns import FirstRows
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading, FileReadings
@@ -79,6 +80,14 @@ def imported(qtbot, dialog: FileImportDialog) -> Any:
     with qtbot.waitSignal(dialog.imported) as signal:
         qtbot.mouseClick(dialog.import_button, Qt.MouseButton.LeftButton)
     return signal.args[0][0]
+
+
+def test_the_first_rows_are_written_as_the_table_will_show_them(qtbot) -> None:
+    table = FirstRows("First rows")
+    qtbot.addWidget(table)
+    table.show_rows(pa.table({"n": [-5, None], "word": ["-5", "a"]}))
+    texts = [[table.item(row, place).text() for place in range(2)] for row in range(2)]
+    assert texts == [["−5", "-5"], ["NULL", "a"]]
 
 
 @pytest.mark.slow

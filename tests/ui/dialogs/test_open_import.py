@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from lamella.core.datasets.text import dataset as text_dataset
@@ -65,14 +65,16 @@ def test_it_shows_columns_and_types_before_anything_is_read(
     assert stores[0].tables == []
 
 
-def test_names_are_within_their_rows_in_large_text(qtbot, show, trips: Path) -> None:
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_names_are_within_their_rows(qtbot, show, trips: Path, scale: float) -> None:
     look = theme.current()
-    look.set_text_scale(1.5)
+    look.set_text_scale(scale)
     try:
         sources = ready(qtbot, show(trips)).sources
         row, edit = sources.visualItemRect(sources.topLevelItem(0)), sources.name_edit(0)
-        assert row.top() <= edit.y() and edit.y() + edit.height() <= row.bottom() + 1
-        assert edit.height() < row.height()
+        top = edit.mapTo(sources.viewport(), QPoint()).y()
+        assert row.top() <= top and top + edit.height() <= row.bottom() + 1
+        assert edit.height() == edit.sizeHint().height(), "as high as other fields"
     finally:
         look.set_text_scale(1.0)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea
 
 from lamella.core.settings import SETTINGS, Origin
 from lamella.ui import theme
@@ -36,6 +37,14 @@ def test_search_leaves_rows_and_groups_that_have_the_words(qtbot, page):
     assert [name for name, row in page.rows.items() if row.isVisible()] == ["query_memory_mb"]
     qtbot.keyClicks(page.search, " nothing")
     assert page.nothing.isVisible() and not any(row.isVisible() for row in page.rows.values())
+
+
+def test_the_scroll_bar_has_a_handle_while_there_is_something_to_scroll(qtbot, window, page):
+    (area,) = page.findChildren(QScrollArea)
+    bar = area.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.isEnabled())
+    qtbot.keyClicks(page.search, "memory query")
+    qtbot.waitUntil(lambda: bar.maximum() == 0 and not bar.isEnabled())
 
 
 def test_choice_is_applied_at_once_saved_and_reset(qtbot, window, page, memory):
