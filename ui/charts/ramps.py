@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.spec import HEAT_MAP
 from lamella.ui import theme
-from lamella.ui.charts.words import figure_text, figures_are_durations, rounded, scale_text
+from lamella.ui.charts.words import cell_texts, figures_are_durations, rounded, scale_text
 
 SCALE_WIDTH, SCALE_HEIGHT = 240, 10
 LEVELS = 256
@@ -174,7 +174,7 @@ class Cells(pg.GraphicsObject):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [figure_text(rounded(figure), self._are_durations) for figure in self._figures]
+        return cell_texts(self._figures, self._are_durations)
 
 
 class RampScale(QWidget):

@@ -24,6 +24,7 @@ from lamella.ui.grid.texts import MINUS
 
 LONGEST = 24
 FIGURE_DIGITS = 4
+MOST_CELL_DIGITS = 4
 COMMON_MOST = 1e5
 """Figures from here on are written with the places that they need themselves."""
 NS = 10**9
@@ -115,6 +116,22 @@ def scale_text(value: float, is_duration: bool = False) -> str:
 def rounded(value: float) -> float:
     """A figure rounded to fit into a cell of a heat map."""
     return round(value, 1) if abs(value) < 1000 else round(value)
+
+
+def cell_texts(figures: Sequence[float], are_durations: bool = False) -> list[str]:
+    """The figures of a heat map, all with the same number of decimal places: none for whole numbers and from
+    a thousand on, otherwise as many as the greatest needs for two digits."""
+    if are_durations:
+        return [duration_text(rounded(figure)) for figure in figures]
+    sizes = [abs(figure) for figure in figures if math.isfinite(figure)]
+    greatest = max(sizes, default=0)
+    digits = 0
+    if greatest < 1000 and not all(float(size).is_integer() for size in sizes):
+        digits = max(1, 1 - math.floor(math.log10(greatest)))
+    if digits > MOST_CELL_DIGITS or greatest >= 1e15:
+        return [figure_text(figure) for figure in figures]
+    texts = [number_text(round(float(figure), digits), digits) for figure in figures]
+    return [text.removeprefix(MINUS) if not text.strip(f"{MINUS}0.") else text for text in texts]
 
 
 def place_text(dimension: Dimension, place: Place) -> str:

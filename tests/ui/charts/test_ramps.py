@@ -6,6 +6,25 @@ import numpy as np
 import pytest
 
 from lamella.ui.charts.ramps import Ramp, RampScale
+from lamella.ui.charts.words import cell_texts
+
+
+@pytest.mark.parametrize(
+    ("figures", "texts"),
+    [
+        ([21.0, 20.7, -0.04, 3.25], ["21.0", "20.7", "0.0", "3.2"]),
+        ([3, 1_200, -7], ["3", "1,200", "−7"]),
+        ([21.0, 20.0], ["21", "20"]),
+        ([1_234.5, 999.4], ["1,234", "999"]),
+        ([0.031, 0.5, float("nan")], ["0.03", "0.50", "NaN"]),
+        ([0.031, 0.0412], ["0.031", "0.041"]),
+        ([2.5e-7, 0.0], ["2.5e−07", "0"]),
+        ([2.5e16, 0.5], ["2.5e+16", "0.5"]),
+        ([], []),
+    ],
+)
+def test_the_cells_of_a_heat_map_have_the_same_decimal_places(figures, texts) -> None:
+    assert cell_texts(figures) == texts
 
 
 @pytest.mark.parametrize("log", [True, False])
