@@ -50,6 +50,18 @@ def control_character(text: str) -> str:
     return _CONTROLS.get(odd, f"the control character U+{ord(odd):04X}") if odd else ""
 
 
+def single_line_of(value: Any, what: str) -> str:
+    """Return `value`; raises `BadData` if it is not text, or holds a control character such as a line break.
+
+    `what` names the text in messages: "store s: the table name".
+    """
+    text = text_of(value, what)
+    control = control_character(text)
+    if control:
+        raise BadData(f"{what} {shown(text):.200} holds {control}", fix="Leave it out")
+    return text
+
+
 def ignores_missing(missing: Any, what: str) -> bool:
     """Return whether `missing` is "ignore"; raises `BadData` for anything but the two words."""
     if missing not in ("refuse", "ignore"):

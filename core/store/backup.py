@@ -18,7 +18,7 @@ from lamella.core.scan.checksums import checksum_of
 from lamella.core.store.catalog.connection import PARTS, is_busy
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import Layout, sync
-from lamella.core.store.paths import CATALOG, StorePaths, entries
+from lamella.core.store.paths import CATALOG, StorePaths, entries, refuse_store_name
 
 PART = ".part"
 NOT_BACKED_UP, NOT_RESTORED = "the backup could not be written", "the store could not be restored here"
@@ -208,6 +208,8 @@ def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = NOT_
         occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if occupied:
         raise StoreProblem(f"{target}: something already exists here", fix="Choose a new folder")
+    if target.name != backup.name:
+        refuse_store_name(target)
     StorePaths(backup).refuse_links()
     if not (backup / CATALOG).exists():
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")

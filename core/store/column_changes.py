@@ -28,6 +28,7 @@ from lamella.core.store.evolution import (
     failures,
     is_carried,
     reason,
+    refuse_null_character,
     refuse_unrelated_types,
 )
 from lamella.core.store.table_version import Metadata, TableVersion
@@ -162,6 +163,7 @@ def refuse_names(table: str, existing: Iterable[str], new_names: Sequence[str]) 
         text_of(name, f"{table}: the column name")
         if not name:
             raise BadData(f"{table}: a column needs a name", fix="Give it one")
+        refuse_null_character(table, name)
         if name == ID:
             raise BadData(f"{table}: {ID} is reserved for row ids", fix="Choose another name")
         if name in names:

@@ -31,7 +31,7 @@ from lamella.core.store.evolution import plan_columns, to_columns
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
 from lamella.core.store.writer import Intake, catalog_change, collect_if_few, refuse_ids
-from lamella.core.validation import text_of
+from lamella.core.validation import single_line_of
 
 
 def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str, job: Job) -> int:
@@ -44,8 +44,8 @@ def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str,
 
 def refuse_name(catalog: Catalog, name: str, besides: str | None = None) -> None:
     """Raise `StoreProblem` for a table name that is empty, or taken by a table other than `besides`, and
-    `BadData` for one that is not Unicode."""
-    if not text_of(name, f"store {catalog.path.parent.name}: the table name").strip():
+    `BadData` for one that is not Unicode or holds a control character."""
+    if not single_line_of(name, f"store {catalog.path.parent.name}: the table name").strip():
         raise StoreProblem(f"store {catalog.path.parent.name}: a table needs a name", fix="Give it one")
     for row in catalog.tables():
         if row.name != besides and row.name.casefold() == name.casefold():

@@ -46,7 +46,8 @@ def _problem(path: Path, nearest: Path) -> str:
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        pass
+        if control := control_character(path.name):
+            return f"The name of a folder cannot contain {control}."
     except PermissionError:
         return f"You may not look into {nearest}."
     except (OSError, ValueError) as error:

@@ -74,6 +74,16 @@ class KnownPlans:
         self._plans = ((schema, plan), *self._plans[: MOST_PLANS - 1])
 
 
+def refuse_null_character(table: str, column: str) -> None:
+    """Raise `BadData` for a column name that SQLite cannot have."""
+    if "\0" in column:
+        raise BadData(
+            f"{table}: the column name {shown(column):.200} holds a null character",
+            "SQLite and many programs end a name there",
+            "Leave it out",
+        )
+
+
 def plan_columns(
     table: str, have: tuple[Column, ...], arriving: RowBatch, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
@@ -88,6 +98,8 @@ def plan_columns(
     known = {c.name: c for c in have}
     schema = arriving.schema
     fresh = [f for f in schema if f.name not in known and f.name != ID]
+    for field in fresh:
+        refuse_null_character(table, field.name)
     first = take_ids(len(fresh)) if fresh else 0
     added = {f.name: Column(f.name, stored_type(f.type), first + i) for i, f in enumerate(fresh)}
     fitted = {f.name: _widen_column(table, known[f.name], arriving) for f in schema if f.name in known}

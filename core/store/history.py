@@ -23,7 +23,7 @@ from lamella.core.store.undo import (
     undo_of,
     undo_target,
 )
-from lamella.core.validation import text_of
+from lamella.core.validation import single_line_of, text_of
 
 if TYPE_CHECKING:
     from lamella.core.query.comparison import Comparison
@@ -229,7 +229,7 @@ class History:
 
     def name_version(self, name: str, version: int | None = None) -> None:
         """Name a version, by default the newest. A named version does not expire."""
-        if not text_of(name, f"{self._name}: the version name").strip():
+        if not single_line_of(name, f"{self._name}: the version name").strip():
             raise StoreProblem(f"{self._name}: a version needs a name", fix="Give it one")
         with self._catalog.transaction() as transaction:
             number = self._version_of(self._reader.current().version if version is None else version)

@@ -33,6 +33,7 @@ from lamella.core.store.row_lookup import firsts_of_keys, matches
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.writer import refuse_ids
+from lamella.core.validation import control_character
 
 Result = TypeVar("Result")
 
@@ -125,7 +126,7 @@ def _import_dataset(
     columns: Mapping[str, str] | None = None,
 ) -> list[Table]:
     """Import a dataset; return the table, and the table of unreadable lines if there is one."""
-    name = name or free_name(dataset.name, store.tables)
+    name = name or free_table_name(dataset.name, store.tables)
     job = job or Job()
     opened, chosen = dataset.schema.names, _column_names(dataset, columns)
 
@@ -345,7 +346,9 @@ def import_tables(
     """
     names = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
     opened = (open_dataset(path, table=name, job=job, **reading) for name in names)
-    sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(names, opened, strict=True))
+    sources = (
+        (dataset, free_table_name(name, store.tables)) for name, dataset in zip(names, opened, strict=True)
+    )
     return import_datasets(sources, store, job)
 
 
@@ -401,7 +404,7 @@ def _with_rows(dataset: Dataset, take: Taker[Result], job: Job) -> Result:
 def keep_bad_lines(dataset: Dataset, store: Store, name: str) -> Table:
     """Create a table of the lines and values of a dataset that could not be read, named after table
     `name`."""
-    beside = free_name(f"{name}{BAD_LINES}", store.tables)
+    beside = free_table_name(f"{name}{BAD_LINES}", store.tables)
     return store.create_table(
         beside, problem_rows(problems_of(dataset)), f"unreadable lines of {dataset.name}"
     )
@@ -435,9 +438,23 @@ def free_name(proposal: str, names: list[str]) -> str:
     return name
 
 
+def free_table_name(proposal: str, names: list[str]) -> str:
+    """Return the name of a file or table as the name of a new table: control characters become spaces, and a
+    number is appended if it is taken."""
+    if control_character(proposal):
+        proposal = "".join(" " if control_character(each) else each for each in proposal).strip() or "table"
+    return free_name(proposal, names)
+
+
 def table_columns(names: list[str]) -> list[str]:
-    """The names of a file's columns in a table, where `_id` is reserved: a file's own becomes `_id_2`."""
-    return [free_name(name, [ID, *names]) if name == ID else name for name in names]
+    """The names of a file's columns in a table. There `_id` is reserved, and a file's own becomes `_id_2`;
+    null characters are left out."""
+    new: list[str] = []
+    for name in names:
+        readable = name.replace("\0", "") or "column"
+        changes = name == ID or "\0" in name
+        new.append(free_name(readable, [ID, *names, *new]) if changes else name)
+    return new
 
 
 @contextmanager
@@ -449,7 +466,7 @@ def _rename_columns(
     later = [name for name in schema.names if name not in opened]
     names, new = [*chosen, *later], list(chosen.values())
     for name in later:
-        new.append(free_name(name, [ID, *new]))
+        new.append(free_name(name.replace("\0", "") or "column", [ID, *new]))
 
     def batches() -> Batches:
         with closing(rows):

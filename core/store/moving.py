@@ -15,7 +15,7 @@ from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
-from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store
+from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store, refuse_store_name
 
 NOT_MOVED = "the store could not be moved"
 OPEN, CLOSE = "the store is open, here or in another program", "Close it, then move it"
@@ -84,6 +84,8 @@ def _refuse_target(source: Path, target: Path) -> None:
         raise StoreProblem(f"{target}: a store cannot be moved into itself", fix="Choose another folder")
     if not target.name or target.name in (".", ".."):
         raise StoreProblem(f"{target}: this is not the name of a folder", fix="Choose another one")
+    if target.name != source.name:
+        refuse_store_name(target)
     with _disk_problems(target):
         is_folder = target.is_dir() and not target.is_symlink()
         occupied = os.path.lexists(target) and (not is_folder or any(target.iterdir()))

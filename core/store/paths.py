@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lamella.core.errors import DamagedStore, StoreProblem
 from lamella.core.remote.paths import RemotePath
+from lamella.core.validation import control_character
 
 CATALOG = "catalog.sqlite"
 DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER = "data", "tmp", "index", "readers"
@@ -124,6 +125,15 @@ def new_folder_name(table: str) -> str:
     suffix."""
     readable = re.sub(r"[^a-z0-9_]+", "-", table.casefold()).strip("-")[:40]
     return f"{readable or 'table'}-{uuid.uuid4().hex[:8]}"
+
+
+def refuse_store_name(folder: Path) -> None:
+    """Raise `StoreProblem` for the folder of a new store whose name holds a control character."""
+    control = control_character(folder.name)
+    if control:
+        raise StoreProblem(
+            f"{folder}: the name of a store cannot contain {control}", fix="Choose another name"
+        )
 
 
 def is_store(folder: Path) -> bool:

@@ -38,7 +38,7 @@ from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import ColumnIds, RelationRow, column_now, last_name
 from lamella.core.store.table_version import Reader
-from lamella.core.validation import text_of
+from lamella.core.validation import single_line_of, text_of
 
 if TYPE_CHECKING:
     from lamella.core.relations.checking import RelationCheck
@@ -99,7 +99,7 @@ class StoreRelations(Sequence[Relation]):
         """
         start, target = self._ends(one, other)
         tables = {row.name: row.table_id for row in self._catalog.tables()}
-        if name is not None and not text_of(name, f"store {self._place}: the relation's name").strip():
+        if name is not None and not single_line_of(name, f"store {self._place}: the relation's name").strip():
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one, or leave it out")
         with self._catalog.transaction() as transaction:
             for end in (start, target):
@@ -124,9 +124,10 @@ class StoreRelations(Sequence[Relation]):
     def rename(self, old: str, new: str) -> Relation:
         """Rename a relation; it keeps its position.
 
-        Raises `UnknownRelation`, `BadData` for an empty name, and `StoreProblem` for one that is taken.
+        Raises `UnknownRelation`, `BadData` for a name that is empty or holds a control character, and
+        `StoreProblem` for one that is taken.
         """
-        name = text_of(new, f"store {self._place}: the relation's name").strip()
+        name = single_line_of(new, f"store {self._place}: the relation's name").strip()
         if not name:
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one")
         with self._catalog.transaction() as transaction:

@@ -35,7 +35,7 @@ from lamella.core.store.creation import copy_table
 from lamella.core.store.folder import Layout, Readers
 from lamella.core.store.history import step_group
 from lamella.core.store.maintenance import Compaction
-from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
+from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, refuse_store_name
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.retention import Vacuum, VacuumPlan, VacuumReport, sweep
 from lamella.core.store.rows import RowsById
@@ -500,6 +500,7 @@ def _open_catalog(folder: Path, read_only: bool, busy_seconds: float) -> Catalog
 def _refuse_folder(folder: Path, read_only: bool) -> None:
     if read_only:
         raise StoreProblem(f"{folder}: there is no store here", fix="Check the path")
+    refuse_store_name(folder)
     if folder.is_file():
         raise StoreProblem(f"{folder}: a store is a folder, this is a file", fix="Choose another path")
     if folder.is_dir() and any(not _is_own_name(entry.name) for entry in folder.iterdir()):

@@ -15,7 +15,7 @@ from pyarrow import types as is_
 from lamella.core.datasets.blocks import WORKERS, in_order
 from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
 from lamella.core.jobs import Job
-from lamella.core.validation import names_of
+from lamella.core.validation import names_of, text_of
 
 PIECE_ROWS = 10_000
 PIECE_BYTES = 64 * 2**20
@@ -69,7 +69,7 @@ class Option:
         if not isinstance(value, str):
             raise self._refusal(value, "Give text")
         if self.kind == "text":
-            return SPELLED.get(value, value)
+            return SPELLED.get(value, text_of(value, f"export: {self.name}"))
         if value.casefold() not in self.choices:
             raise self._refusal(value, instead_of(value, self.choices))
         return value.casefold()

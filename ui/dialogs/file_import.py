@@ -22,7 +22,7 @@ from lamella.core.datasets.tables import SeveralTables
 from lamella.core.errors import DamagedFile, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, size_text
-from lamella.core.store.importing import ImportPlan, free_name, import_dataset, import_into, plan_import
+from lamella.core.store.importing import ImportPlan, free_table_name, import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -214,7 +214,7 @@ class FileImportDialog(WorkDialog):
         preview = self.form.preview
         if preview is not None:
             self.name_edit.setText(
-                free_name(self._proposed_name or preview.dataset.name, list(self._table_names))
+                free_table_name(self._proposed_name or preview.dataset.name, list(self._table_names))
             )
 
     def _choose_mode(self) -> None:

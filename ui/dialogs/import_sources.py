@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, 
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED_KINDS, kind_of
-from lamella.core.store.importing import free_name, table_columns
+from lamella.core.store.importing import free_table_name, table_columns
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
 
@@ -73,7 +73,7 @@ class ImportSources(QTreeWidget):
         used = list(used_names)
         for dataset, edit in zip(self._datasets, self._edits, strict=True):
             if not edit.isModified():
-                edit.setText(free_name(dataset.name, used))
+                edit.setText(free_table_name(dataset.name, used))
             used.append(edit.text().strip())
 
     def selection(self) -> list[Source]:

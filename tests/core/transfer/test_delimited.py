@@ -160,6 +160,7 @@ def test_a_file_without_rows_is_its_header(tmp_path: Path) -> None:
         ({"delimiter": "a"}, "delimiter cannot be 'a'"),
         ({"delimiter": '"'}, "both"),
         ({"quote": "\n"}, "quote cannot be"),
+        ({"delimiter": "\udcff"}, "delimiter '.udcff' holds half a character"),
         ({"null": "a,b"}, "null cannot be 'a,b'"),
         ({"quoting": "som"}, "There are: text, needed, all"),
         ({"encoding": "utf8"}, "Did you mean 'utf-8'"),

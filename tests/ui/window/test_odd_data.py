@@ -21,6 +21,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
+from tests.earlier_names import name_as_earlier_versions_could
 
 Settled = Callable[[], DatasetTab]
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
@@ -296,7 +297,8 @@ def test_menus_open_where_there_is_nothing(window: MainWindow, open_tab: Callabl
 def test_a_table_name_with_a_line_break_stands_on_one_line(window, store, settled, qtbot) -> None:
     name = "two\nlines\tand \u202e<b>thgir</b>"
     shown = "two↵lines⇥and \\u202e<b>thgir</b>"
-    store.create_table(name, pa.table({"a": [1]}))
+    store.create_table("plain", pa.table({"a": [1]}))
+    name_as_earlier_versions_could(store, "plain", name)
     window.library.refresh()
     window.opening.open_key((str(store.path), name))
     tab = settled()
