@@ -395,7 +395,7 @@ def installed_pythons() -> dict[str, str]:
 FIRST_LIMIT = 300
 LONGEST_LIMIT = 86_400
 FOLDER_WIDTH = 130
-"""Pixels for the path that is shown."""
+"""Pixels for the path that is shown, at the usual text size."""
 
 
 class ConditionsForm(QWidget):
@@ -416,14 +416,16 @@ class ConditionsForm(QWidget):
 
     def set_folder(self, folder: Path) -> None:
         self.folder = folder
-        metrics = QFontMetrics(self.choose.font())
-        self.choose.setText(
-            metrics.elidedText(str(folder), Qt.TextElideMode.ElideMiddle, FOLDER_WIDTH) + " …"
-        )
+        self._show_folder()
         self.choose.setToolTip(
             f"Databases are made in {folder} and removed afterwards. Click for another disk."
         )
         self.changed.emit()
+
+    def _show_folder(self) -> None:
+        metrics, room = QFontMetrics(self.choose.font()), theme.current().px(FOLDER_WIDTH)
+        text = metrics.elidedText(str(self.folder), Qt.TextElideMode.ElideMiddle, room)
+        self.choose.setText(f"{text} …")
 
     def _choose_folder(self) -> None:
         ask_folder(self, "Folder for the databases", self.set_folder, self.folder)
@@ -452,6 +454,7 @@ class ConditionsForm(QWidget):
         self.fresh.toggled.connect(self.changed)
         self.python.changed.connect(self.changed)
         self.choose.clicked.connect(self._choose_folder)
+        theme.current().changed.connect(self._show_folder)
 
 
 class Section(QWidget):

@@ -444,6 +444,7 @@ class SystemList(QWidget):
             for row in self.rows.values():
                 row.setFont(VERSION, look.font(theme.TextSize.CAPTION))
                 row.show_state()
+        self._fit()
 
     def _show_matches(self) -> None:
         words = self.find.text().strip().casefold()

@@ -110,7 +110,7 @@ class Popover(QFrame):
         """Resize to what the form needs, within the screen."""
         screen = (self.screen() or QGuiApplication.primaryScreen()).availableGeometry()
         bar = self._area.verticalScrollBar().sizeHint().width()
-        width = max(LEAST_WIDTH, self.form.minimumSizeHint().width() + bar + 2)
+        width = max(theme.current().px(LEAST_WIDTH), self.form.minimumSizeHint().width() + bar + 2)
         needs = self.form.heightForWidth(width - bar) if self.form.hasHeightForWidth() else -1
         height = max(needs, self.form.sizeHint().height()) + theme.S
         self.resize(QSize(width, min(height, round(0.7 * screen.height()))))

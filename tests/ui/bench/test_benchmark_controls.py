@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QStyle, QStyleOptionComboBox
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.registry import ENTRIES, WORKLOADS
+from lamella.ui import theme
 from lamella.ui.bench.benchmark_controls import (
     INSTALLED,
     MINUTE,
@@ -31,6 +32,36 @@ Choose = Callable[..., None]
 
 def estimated(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: panel.controls.note.estimate is not None)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_no_text_of_its_forms_is_cut_off_at_any_text_size(
+    qtbot: QtBot, panel: BenchmarkPanel, request: pytest.FixtureRequest, scale: float
+) -> None:
+    request.addfinalizer(lambda: theme.current().set_text_scale(1.0))
+    theme.current().set_text_scale(scale)
+    panel.show()
+    cut = []
+    for button in panel.controls.buttons:
+        button.click()
+        qtbot.waitUntil(button.popover.isVisible)
+        for box in button.popover.findChildren(QComboBox):
+            option = QStyleOptionComboBox()
+            box.initStyleOption(option)
+            field = QStyle.SubControl.SC_ComboBoxEditField
+            room = box.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, box).width()
+            texts = [box.itemText(place) for place in range(box.count())]
+            cut += [text for text in texts if box.fontMetrics().horizontalAdvance(text) > room]
+        for edit in button.popover.findChildren(QLineEdit):
+            text = edit.placeholderText()
+            if edit.isVisible() and edit.fontMetrics().horizontalAdvance(text) + 2 * theme.S > edit.width():
+                cut.append(text)
+        button.popover.close()
+    tree = panel.controls.systems.tree
+    assert cut == [] and tree.minimumWidth() >= tree.sizeHint().width()
+    conditions = panel.controls.conditions
+    conditions.set_folder(Path("/mnt/data/of/mine"))
+    assert conditions.choose.text() == "/mnt/data/of/mine …"
 
 
 @pytest.mark.slow
