@@ -412,7 +412,7 @@ class ServerPath(QWidget):
             placeholderText="/data/trips   s3://bucket/trips", accessibleName="Path that the server can read"
         )
         add_clear_button(self.path)
-        label = QLabel("Or a &path that the server can read")
+        label = QLabel("Or a path that the server can read")
         label.setBuddy(self.path)
         theme.variant(label, "muted")
         row = QHBoxLayout(self)

@@ -180,7 +180,8 @@ class ExpireDialog(StoreDialog):
     def _show(self, plan: ExpireReport) -> None:
         count = len(plan.expired)
         if not count:
-            self.say("No version expires: there are no more than that, besides those with names.")
+            kept = quantity(self._planned_versions, "version")
+            self.say(f"No version expires: there are no more than {kept}, not counting those with names.")
             self.accept_button.setText("Expire")
             return
         older = quantity(len(plan.named), "older version")

@@ -122,6 +122,8 @@ def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
     history.expire_action.trigger()
     qtbot.waitUntil(lambda: bool(window.findChildren(ExpireDialog)))
     dialog = window.findChildren(ExpireDialog)[-1]
+    dialog.keep.setValue(4)
+    qtbot.waitUntil(lambda: "there are no more than 4 versions" in dialog.about.text())
     dialog.keep.setValue(2)
     qtbot.waitUntil(lambda: dialog.accept_button.text() == "Expire 2 versions")
     assert dialog.about.text().startswith("Removes 2 versions")
