@@ -23,7 +23,7 @@ TOUCH = 12.0
 """The width of a line for the mouse."""
 SIGN = 9.0
 """The length of the symbol at an end, which is half as wide."""
-LABEL = (88, 20)
+LABEL = (98, 20)
 """The approximate size of a line's label."""
 SHARES = (0.5, 0.3, 0.7, 0.12, 0.88)
 """Possible positions of the label along a segment of a line, the best first."""
@@ -88,7 +88,7 @@ class ConnectionLine(QGraphicsItem):
 
     def _find_middle(self, boxes: np.ndarray) -> None:
         """Find the position of the label: at or near the middle of the longest segment that has room for
-        it."""
+        it, if possible beside the symbols at the ends."""
         parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
         middles = [
             (start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share)
@@ -96,11 +96,16 @@ class ConnectionLine(QGraphicsItem):
             for share in SHARES
         ]
         width, height = (theme.current().px(side) for side in LABEL)
-        for x, y in middles:
-            across = (boxes[:, 0] < x + width / 2) & (boxes[:, 2] > x - width / 2)
-            if not (across & (boxes[:, 1] < y + height / 2) & (boxes[:, 3] > y - height / 2)).any():
-                self.middle = QPointF(x, y)
-                return
+        ends = ((self._way[0], self._way[1]), (self._way[-1], self._way[-2]))
+        signs = np.array([_sign_area(tip, beyond) for tip, beyond in ends])
+        for obstacles in (np.concatenate([boxes, signs]), boxes):
+            for x, y in middles:
+                across = (obstacles[:, 0] < x + width / 2) & (obstacles[:, 2] > x - width / 2)
+                if not (
+                    across & (obstacles[:, 1] < y + height / 2) & (obstacles[:, 3] > y - height / 2)
+                ).any():
+                    self.middle = QPointF(x, y)
+                    return
         self.middle = QPointF(*middles[0])
 
     def boundingRect(self) -> QRectF:
@@ -239,6 +244,12 @@ def _round_corners(way: Sequence[Point]) -> QPainterPath:
         path.quadTo(QPointF(*corner), _towards(corner, after, reach))
     path.lineTo(QPointF(*way[-1]))
     return path
+
+
+def _sign_area(tip: Point, beyond: Point) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of the symbol at the tip of a line."""
+    inner = tip[0] + (SIGN * 1.2 if beyond[0] > tip[0] else -SIGN * 1.2)
+    return min(tip[0], inner), tip[1] - SIGN, max(tip[0], inner), tip[1] + SIGN
 
 
 def _far(start: Point, end: Point) -> float:

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella import Store
 from lamella.core.scan.snapshot import Column
+from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.relations.canvas import Canvas
 from lamella.ui.relations.form import RelationForm
@@ -123,6 +124,17 @@ def test_a_click_on_a_line_says_what_it_is_and_lists_rows_that_point_at_nothing(
     assert tab.name == "flights" and tab.view is not None and tab.view.num_rows == 10
     assert set(tab.view.page(0, 10, ["carrier"]).column(0).to_pylist()) == {"XX"}
     assert tab.line.steps[-1].step.how == "anti"  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_a_label_leaves_the_symbol_of_its_line_in_sight(diagram: RelationsTab) -> None:
+    line = diagram.canvas.lines["carrier"]
+    flights, width = diagram.canvas.boxes["flights"], theme.current().px(98)
+    left, top = flights.pos().x(), flights.pos().y()
+    edge = left + flights.size[0]
+    for down in (-60, -20, 20, 60):
+        diagram.canvas.restore_places({"flights": (left, top), "airlines": (edge + 128, top + down)})
+        assert line.middle.x() - width / 2 > edge + 10
 
 
 def test_dragging_from_column_to_column_declares_a_relation_and_undo_takes_it_back(
