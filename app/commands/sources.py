@@ -74,7 +74,7 @@ def open_source(
             with offering_options(reading is not None):
                 yield from _files(str(path), {**options, "cache_dir": Path(folder) / "cache"})
     elif is_server_address(where):
-        yield ServerSource(_server_table(where, reading or {}, job))
+        yield ServerSource(where, _server_table(where, reading or {}, job))
     elif not is_file_address(where) and is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
@@ -104,7 +104,7 @@ def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:
         yield TablesSource(where, tables, options)
         return
     dataset = open_dataset(where, **options)
-    yield FileSource(dataset)
+    yield FileSource(where, dataset)
     for remark in dataset.remarks if problems_of(dataset) else ():
         print(f"{remark}.", file=sys.stderr)
 
@@ -157,8 +157,8 @@ class StoreSource:
 
 
 class FileSource:
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
+    def __init__(self, where: str, dataset: Dataset) -> None:
+        self._where, self._dataset = where, dataset
 
     def table(self, name: str | None) -> Dataset:
         if name not in (None, self._dataset.name):
@@ -166,8 +166,7 @@ class FileSource:
         return self._dataset
 
     def view(self, name: str) -> Query:
-        views = FileViews(paths.saved_views())
-        return views.query(name, self._dataset.paths, self.table)
+        return FileViews(paths.saved_views()).query(name, [path_or_address(self._where)], self.table)
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)

@@ -129,12 +129,22 @@ def test_steps_and_views_are_asked(
 def test_views_of_files_are_asked(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "n.csv").write_text("a\n1\n2\n")
     data = open_dataset(tmp_path / "n.csv")
-    FileViews(paths.saved_views()).save("big", data.where("a > 1"), data.paths)
+    FileViews(paths.saved_views()).save("big", data.where("a > 1"), [tmp_path / "n.csv"])
     assert ask(str(tmp_path / "n.csv"), "--view", "big") == [{"a": 2}]
     command = shlex.split(
         to_command(data.query().unwind("a").pipeline, "x", data.query().sources, table=False)
     )
     assert command[3] == "--steps"
+
+
+def test_views_of_folders_are_asked(tmp_path: Path, ask: Ask) -> None:
+    """The window saves a view of a folder under the folder, however many files are in it."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in (1, 2):
+        pq.write_table(pa.table({"a": [number]}), folder / f"{number}.parquet")
+    FileViews(paths.saved_views()).save("big", open_dataset(folder).where("a > 1"), [folder])
+    assert ask(str(folder), "--view", "big") == [{"a": 2}]
 
 
 def test_a_column_is_told_at_a_glance(shop: str, ask: Ask) -> None:

@@ -8,7 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lamella import open_dataset
+from lamella.app import paths
 from lamella.app.cli import main
+from lamella.core.remote.paths import path_or_address
+from lamella.core.store.views import FileViews
 
 
 @pytest.fixture
@@ -22,6 +26,15 @@ def test_steps_and_statements_run_there(address: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.splitlines() == ["n", "2"]
     assert main(["query", address, "SELECT max(fare) AS m FROM t", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines() == ["m", "80.0"]
+
+
+def test_views_that_the_window_saved_are_asked(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    views = FileViews(paths.saved_views())
+    views.save("dear", open_dataset(address).where("fare > 50"), [path_or_address(address)])
+    assert main(["query", address, "--view", "dear", "--columns", "id", "--format", "csv"]) != 0
+    assert "cannot be combined with --view" in capsys.readouterr().err
+    assert main(["query", address, "--view", "dear", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["id,fare", "1,60.0", "2,80.0"]
 
 
 def test_rows_are_in_the_order_of_their_key(address: str, capsys: pytest.CaptureFixture[str]) -> None:
