@@ -95,6 +95,8 @@ class Dataset(Fluent, ABC):
     """Rows with a name and a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
+    paths: Sequence[Path] = ()
+    """The files that contain the rows; none if the rows come from elsewhere."""
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

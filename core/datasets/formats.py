@@ -476,15 +476,14 @@ COPY = "Import it, or export a copy"
 def edit_problem(dataset: Dataset) -> FileProblem | None:
     """Return why edits could not be saved back into the file; None if they can. Reads no data: lines that
     cannot be read are known once all rows have been read."""
-    paths = getattr(dataset, "paths", ())
-    if not paths:
+    if not dataset.paths:
         return FileProblem(dataset.name, "is not a file")
-    path = path_or_address(paths[0])
+    path = path_or_address(dataset.paths[0])
     if isinstance(path, RemotePath):
         return FileProblem(
             path, "is not on this machine", "Files elsewhere can be read, or replaced as a whole", COPY
         )
-    problem = _format_problem(dataset, path, len(paths))
+    problem = _format_problem(dataset, path, len(dataset.paths))
     return problem or _rights_problem(path)
 
 

@@ -258,4 +258,4 @@ def _first_texts(rows: pa.Table, name: str) -> tuple[str | None, ...]:
 
 
 def _size_of(dataset: Dataset) -> int:
-    return sum(path.stat().st_size for path in getattr(dataset, "paths", ()) if path.is_file())
+    return sum(path.stat().st_size for path in dataset.paths if path.is_file())

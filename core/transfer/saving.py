@@ -42,8 +42,7 @@ class SavedEdits:
 
 
 def _path_of(dataset: Dataset) -> Path:
-    paths: Sequence[Path] = getattr(dataset, "paths", ())
-    return Path(paths[0])
+    return Path(dataset.paths[0])
 
 
 def save_edits(

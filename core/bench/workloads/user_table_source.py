@@ -162,7 +162,7 @@ def _title(name: str, where: Filter | None) -> str:
     return f"{name} where {words if len(words) <= LONGEST_WORDS else words[:LONGEST_WORDS] + '…'}"
 
 
-def change_words(options: dict[str, Any]) -> str:
+def change_words(options: Mapping[str, Any]) -> str:
     if not options["column"]:
         return "nothing is updated, because no column has whole numbers, floats or text"
     rows = "every row that matches" if options["where"] else "every row"
