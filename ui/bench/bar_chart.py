@@ -151,9 +151,9 @@ class BarChart(QWidget):
         if not self.places:
             self._say_nothing(painter)
         visible = QRectF(event.rect())
-        for place, title in self._titles:
-            if place.intersects(visible):
-                self._draw_title(painter, place, title)
+        for room, title in self._titles:
+            if room.intersects(visible):
+                self._draw_title(painter, room, title)
         area = self._area()
         for place in self.places:
             if place.line.intersects(visible):

@@ -140,8 +140,8 @@ class BenchmarkBar(QFrame):
         for widget in (self.pause, self.stop, self.progress):
             widget.setVisible(running)
             widget.setEnabled(True)
-        for widget in (self._controls, self._idle_estimate):
-            widget.setVisible(not running)
+        self._controls.setVisible(not running)
+        self._idle_estimate.setVisible(not running)
         self.status.setVisible(running)
         button = self.pause if running else self.start
         self.setFocusProxy(button)

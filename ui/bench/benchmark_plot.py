@@ -94,7 +94,7 @@ class DrawnLine:
 
     def __init__(self, canvas: pg.PlotWidget, series: Series, log: bool) -> None:
         self._canvas, self._log = canvas, log
-        self._places: list[tuple[float, ...]] = []
+        self._places: list[tuple[float, float, float, float, float]] = []
         look = Look.of(series)
         self._bars = pg.ErrorBarItem(pen=look.outline)
         self._line = pg.PlotDataItem(

@@ -372,7 +372,9 @@ def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
     """The results of a saved run, by workload."""
     samples = by_workload(run.samples)
     messages: dict[str, list[Message]] = {}
-    for message in (*run.failures, *run.unsupported, *run.surroundings):
+    everything: Sequence[Failure | Unsupported | Surroundings]
+    everything = (*run.failures, *run.unsupported, *run.surroundings)
+    for message in everything:
         messages.setdefault(message.workload, []).append(message)
     return {
         workload.id: BenchmarkResults.of(

@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.bench.results.console import write_results
@@ -102,7 +102,7 @@ def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
         case ".svg", str():
             write_text(path, drawn)
         case ".png", QImage():
-            if not drawn.save(str(path), "PNG"):
+            if not QImageWriter(str(path), b"PNG").write(drawn):
                 raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
 
 

@@ -26,7 +26,8 @@ class Legend(QScrollArea):
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        super().__init__(parent, widgetResizable=True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Lines of the plot")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.hidden: set[str] = set()

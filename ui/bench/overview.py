@@ -172,9 +172,9 @@ class MatrixModel(QAbstractTableModel):
         column = self.matrix.columns[section]
         if role == Qt.ItemDataRole.FontRole:
             return self._caption
-        return {Qt.ItemDataRole.DisplayRole: column.title, Qt.ItemDataRole.ToolTipRole: column.about}.get(
-            role
-        )
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.title
+        return column.about if role == Qt.ItemDataRole.ToolTipRole else None
 
     def _rival(self, rival: str, role: int) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -488,7 +488,7 @@ class DisplayBar(QWidget):
             menu.addSection(box.accessibleName())
             group = QActionGroup(menu)
             for place in range(box.count()):
-                action = menu.addAction(box.itemText(place), lambda b=box, p=place: b.setCurrentIndex(p))
+                action = menu.addAction(box.itemText(place), partial(box.setCurrentIndex, place))
                 action.setCheckable(True)
                 action.setChecked(place == box.currentIndex())
                 group.addAction(action)
@@ -506,7 +506,7 @@ class DisplayBar(QWidget):
         self.options.menu().aboutToShow.connect(self._offer_options)
         menu = QMenu(self.export)
         for suffix, title in FORMATS.items():
-            menu.addAction(title.partition(" (")[0] + "…", lambda s=suffix: self.export_requested.emit(s))
+            menu.addAction(title.partition(" (")[0] + "…", partial(self.export_requested.emit, suffix))
         self.export.setMenu(menu)
         choices = self._choices = FlowLayout(theme.S)
         boxes = (

@@ -272,7 +272,8 @@ class ResultsBrowser(QDialog):
             self.pages.setCurrentWidget(self.run)
             self.run.show_run(opened.runs[0], opened.results)
         else:
-            self.comparison.show_comparison(*opened.runs, opened.comparisons)
+            before, after = opened.runs
+            self.comparison.show_comparison(before, after, opened.comparisons)
             self.pages.setCurrentWidget(self.comparison)
         self._offer()
 

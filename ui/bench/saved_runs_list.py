@@ -304,7 +304,7 @@ class SavedRunsHint(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title, self.words = QLabel(), QLabel()
-        self.move, self.folder = QPushButton("Move the file aside"), QPushButton("Open its folder")
+        self.aside, self.folder = QPushButton("Move the file aside"), QPushButton("Open its folder")
         self._path = Path()
         self._build()
 
@@ -319,7 +319,7 @@ class SavedRunsHint(QWidget):
         self.title.setText(title)
         self.words.setText(words)
         theme.variant(self.words, "danger" if problem else "muted")
-        for button in (self.move, self.folder):
+        for button in (self.aside, self.folder):
             button.setVisible(problem)
 
     def _open_folder(self) -> None:
@@ -327,8 +327,8 @@ class SavedRunsHint(QWidget):
 
     def _build(self) -> None:
         theme.variant(self.title, "title")
-        theme.variant(self.move, "primary")
-        self.move.setToolTip(
+        theme.variant(self.aside, "primary")
+        self.aside.setToolTip(
             "The file is renamed, and the next benchmark starts a new one: nothing is deleted"
         )
         self.words.setWordWrap(True)
@@ -338,7 +338,7 @@ class SavedRunsHint(QWidget):
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
         buttons.addStretch(1)
-        for button in (self.move, self.folder):
+        for button in (self.aside, self.folder):
             button.setAutoDefault(False)
             buttons.addWidget(button)
         buttons.addStretch(1)
@@ -351,5 +351,5 @@ class SavedRunsHint(QWidget):
         layout.addLayout(buttons)
         layout.addStretch(3)
         self.show_hint("", "")
-        self.move.clicked.connect(self.move_requested)
+        self.aside.clicked.connect(self.move_requested)
         self.folder.clicked.connect(self._open_folder)

@@ -313,7 +313,7 @@ class SystemList(QWidget):
         self._tasks = tasks
         self._workloads: tuple[Workload, ...] = ()
         self._other_interpreter: Interpreter | None = None
-        self.find = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
+        self.search = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
         self.all, self.none = QPushButton("All systems that are ready"), QPushButton("None")
         self.tree, self.server = SystemTree(), ServerField()
         self.asking = Asking(tasks, self)
@@ -398,7 +398,7 @@ class SystemList(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.XS)
-        layout.addWidget(self.find)
+        layout.addWidget(self.search)
         layout.addLayout(self._buttons())
         for title, entries in grouped().items():
             heading = self.tree.heading(title)
@@ -415,8 +415,8 @@ class SystemList(QWidget):
         self.choose(FIRST_CHOICE)
 
     def _connect(self) -> None:
-        add_clear_button(self.find).say("Show all systems")
-        self.find.textChanged.connect(self._show_matches)
+        add_clear_button(self.search).say("Show all systems")
+        self.search.textChanged.connect(self._show_matches)
         self.all.clicked.connect(lambda: self.choose(self.ready))
         self.none.clicked.connect(lambda: self.choose(()))
         self.tree.itemChanged.connect(lambda item, column: self.changed.emit())
@@ -447,11 +447,11 @@ class SystemList(QWidget):
         self._fit()
 
     def _show_matches(self) -> None:
-        words = self.find.text().strip().casefold()
+        words = self.search.text().strip().casefold()
+        for row in self.rows.values():
+            row.setHidden(words not in f"{row.entry.title} {row.entry.id}".casefold())
         for heading in self._headings:
-            rows = [heading.child(place) for place in range(heading.childCount())]
-            for row in rows:
-                row.setHidden(words not in f"{row.entry.title} {row.entry.id}".casefold())
+            rows = (heading.child(place) for place in range(heading.childCount()))
             heading.setHidden(all(row.isHidden() for row in rows))
         server = self.rows.get(WITH_SERVER)
         self.server.setVisible(server is not None and server.takes_part and not server.isHidden())

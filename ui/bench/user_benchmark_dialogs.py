@@ -246,11 +246,11 @@ class UserTableDialog(QDialog):
         label = QLabel("Repeats")
         label.setBuddy(self.repeats)
         self.note.layout().setContentsMargins(0, 0, 0, 0)
-        for widget in (label, self.repeats):
-            bottom.addWidget(widget)
+        bottom.addWidget(label)
+        bottom.addWidget(self.repeats)
         bottom.addStretch(1)
-        for widget in (self.cancel, self.start):
-            bottom.addWidget(widget)
+        bottom.addWidget(self.cancel)
+        bottom.addWidget(self.start)
         return bottom
 
     def _connect(self) -> None:

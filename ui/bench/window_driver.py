@@ -7,6 +7,7 @@ import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -221,7 +222,7 @@ class LamellaWindow(WindowSystem):
         self._pieces = []
         times, rows = [], []
         for row in jumps(self._num_rows):
-            times.append(self._until_painted(lambda row=row: self.tab.grid.go_to(row, 0)))
+            times.append(self._until_painted(partial(self.tab.grid.go_to, row, 0)))
             rows += self._values([row])
         self._settle()
         return self._average_act(digest_of_rows(self._num_rows, rows), times)

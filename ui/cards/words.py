@@ -151,7 +151,7 @@ def number_text(value: Any, digits: int | None = None) -> str:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
-    if isinstance(value, float | Decimal) and value and not 1e-4 <= abs(value) < 1e15:
+    if isinstance(value, float | Decimal) and value and not 1e-4 <= abs(float(value)) < 1e15:
         return f"{value:.2g}".replace("-", MINUS)
     if isinstance(value, float) and digits is None:
         text = f"{value:,.10f}".rstrip("0").rstrip(".") if abs(value) < 1e9 else f"{value:,.4f}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QImage, QKeyEvent, QKeySequence
+from PySide6.QtGui import QImage, QImageWriter, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QTableView, QWidget
 
 from lamella.core.errors import FileProblem, visible
@@ -139,7 +139,7 @@ def export_rows(data: ChartData) -> ExportRows:
 def write_picture(path: Path, drawn: str | QImage) -> None:
     """Write a picture or drawing. Raises `FileProblem` if the file cannot be written."""
     if isinstance(drawn, QImage):
-        if not drawn.save(str(path), "PNG"):
+        if not QImageWriter(str(path), b"PNG").write(drawn):
             raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
         return
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QSignalBlocker, QStringListModel, Qt, Signal
@@ -85,6 +86,7 @@ class ChartForm(QFrame):
         theme.variant(self, "panel")
         self.spec, self.display = ChartSpec(BAR), Display()
         self._types: Mapping[str, pa.DataType] = {}
+        self._kind_of_models = ""
         self.title = QLabel()
         self.kinds = QButtonGroup(self)
         self.buttons: dict[str, IconButton] = {}
@@ -106,8 +108,8 @@ class ChartForm(QFrame):
         self.spec = spec
         self.title.setText(TITLES[spec.kind])
         self.buttons[spec.kind].setChecked(True)
-        if types is not self._types or self._models_kind != spec.kind:
-            self._types, self._models_kind = types, spec.kind
+        if types is not self._types or spec.kind != self._kind_of_models:
+            self._types, self._kind_of_models = types, spec.kind
             for role, model in self._models.items():
                 model.setStringList([name for name, kind in types.items() if fits(spec.kind, role, kind)])
         for role, box in self.boxes.items():
@@ -193,7 +195,8 @@ class ChartForm(QFrame):
         ):
             self.show_spec(self.spec, self._types)  # restore the previous column
             return
-        spec = replace(self.spec, **{role: name})
+        change: dict[str, Any] = {role: name}
+        spec = replace(self.spec, **change)
         if role == "measure":
             was_count = self.spec.aggregate == "count" and not self.spec.measure
             number = name in self._types and is_number(self._types[name])

@@ -84,7 +84,7 @@ class Swatch(QWidget):
             painter.drawRect(box)
         else:
             painter.setBrush(self._look.color)
-            draw_symbol(painter, self._look.marker, self.rect().center(), MARKER_SIZE + 2)
+            draw_symbol(painter, self._look.marker, QPointF(self.rect().center()), MARKER_SIZE + 2)
         painter.end()
 
 

@@ -47,7 +47,8 @@ class Ramp:
         """The colours of values in the current theme."""
         levels = np.rint(self._shares(np.asarray(values, np.float64)) * (LEVELS - 1)).astype(np.int64)
         palette = theme.current().colors
-        start, end = (np.array(QColor(name).getRgb()[:3]) for name in (palette.surface, palette.accent))
+        colors = (QColor(palette.surface), QColor(palette.accent))
+        start, end = (np.array([color.red(), color.green(), color.blue()]) for color in colors)
         of_level = {
             level: QColor(*np.rint(start + (end - start) * level / (LEVELS - 1)).astype(int).tolist())
             for level in np.unique(levels).tolist()
@@ -110,7 +111,8 @@ def ramp_of(data: ChartData) -> Ramp:
 
 def ink_on(color: QColor) -> QColor:
     """Black or white, whichever is more legible on the colour."""
-    parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color.getRgbF()[:3]]
+    channels = (color.redF(), color.greenF(), color.blueF())
+    parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
     luminance = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
     return QColor("black" if luminance > MIDDLE_LUMINANCE else "white")
 
@@ -130,7 +132,8 @@ class Cells(pg.GraphicsObject):
         super().__init__()
         self._edges, self._colors, self._figures = edges, colors, figures
         self._are_durations = are_durations
-        west, south, east, north = (*edges[:, :2].min(axis=0), *edges[:, 2:].max(axis=0))
+        west, south = edges[:, :2].min(axis=0)
+        east, north = edges[:, 2:].max(axis=0)
         self._bounds = QRectF(west, south, east - west, north - south)
 
     def boundingRect(self) -> QRectF:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -388,7 +389,7 @@ class ChartView(QWidget):
         self.figures.setToolTip("Open the figures of the chart as a table")
         menu = QMenu(self.export)
         for kind, text in EXPORTS.items():
-            menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
+            menu.addAction(text, partial(self.export_requested.emit, kind))
         self.export.setMenu(menu)
         self.export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.export.setToolTip("Save the chart as a picture, or its figures as a file")
@@ -397,8 +398,8 @@ class ChartView(QWidget):
         head.setContentsMargins(theme.L, theme.S, theme.S, 0)
         head.setSpacing(theme.XS)
         head.addWidget(self.title, 1)
-        for button in (self.copy, self.figures, self.export):
-            head.addWidget(button)
+        for widget in (self.copy, self.figures, self.export):
+            head.addWidget(widget)
         self._pages = QStackedWidget()
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

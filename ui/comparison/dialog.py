@@ -103,7 +103,7 @@ class CompareDialog(QDialog):
         self.title = QLabel(f"Compare {visible(name)} with")
         self.other = QComboBox(accessibleName="Table or file to compare with", placeholderText="Choose…")
         self.by_key, self.by_order = QRadioButton("Columns that identify rows"), QRadioButton("Their order")
-        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        self.search = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.key = QListWidget(accessibleName="Columns that identify rows")
         self.key.setItemDelegate(CheckDelegate(self.key))
         self.hint = QLabel(wordWrap=True)
@@ -212,7 +212,7 @@ class CompareDialog(QDialog):
     def _follow(self) -> None:
         """Enable what the current choices allow."""
         by_key = self.by_key.isChecked()
-        for widget in (self.key, self.find):
+        for widget in (self.key, self.search):
             widget.setEnabled(by_key)
         problem = self._problem(by_key)
         self.reason.say(problem)
@@ -264,7 +264,7 @@ class CompareDialog(QDialog):
         cells = QLabel("Cells are equal if")
         for heading in (rows, cells):
             theme.variant(heading, "heading")
-        add_clear_button(self.find)
+        add_clear_button(self.search)
         form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Numbers differ by at most", self.tolerance)
         buttons = QHBoxLayout()
@@ -275,7 +275,8 @@ class CompareDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.S)
-        for widget in (self.title, self.other, rows, self.by_key, self.find):
+        widget: QWidget
+        for widget in (self.title, self.other, rows, self.by_key, self.search):
             layout.addWidget(widget)
         layout.addWidget(self.key, 1)
         for widget in (self.hint, self.by_order, cells):
@@ -289,7 +290,7 @@ class CompareDialog(QDialog):
     def _connect(self) -> None:
         self.other.currentIndexChanged.connect(self._take_other)
         self.other.activated.connect(self._ask_file)
-        self.find.textChanged.connect(self._show_matches)
+        self.search.textChanged.connect(self._show_matches)
         self.key.itemChanged.connect(self._follow)
         self.by_key.toggled.connect(self._follow)
         self.tolerance.textChanged.connect(self._follow)

@@ -315,6 +315,7 @@ class ComparisonView(QWidget):
         beside = QHBoxLayout(steps)
         beside.setContentsMargins(0, 0, 0, 0)
         beside.setSpacing(0)
+        widget: QWidget
         for widget in (self.place, self.previous, self.next, self.by_column, self.more):
             beside.addWidget(widget)
         for widget in (self.columns, self.only, steps):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -269,13 +270,15 @@ class FormatForm(QWidget):
         """The format that the fields describe."""
         kind = self.kind.currentData()
         form = Format(kind, align=self.align.currentData())
+        texts: dict[str, Any] = {}
         for option, field in self.fields.items():
             if isinstance(field, DigitsField):
                 form = field.take(form)
             elif isinstance(field, QComboBox):
-                form = replace(form, **{option: _chosen_value(field, option)})
+                texts[option] = _chosen_value(field, option)
             elif isinstance(field, QLineEdit):
-                form = replace(form, **{option: field.text()})
+                texts[option] = field.text()
+        form = replace(form, **texts)
         return form if self.shading is None else replace(form, shading=self.shading.shading)
 
     def show_values(self, values: pa.Array) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QToolButton, QWidget
 
@@ -36,11 +38,12 @@ class DiagramBar(TwoPartBar):
         self.export = QToolButton(text="Export ▾", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.export)
         for kind, text in PICTURES.items():
-            menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
+            menu.addAction(text, partial(self.export_requested.emit, kind))
         self.export.setMenu(menu)
         self.layout().setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         for part in (self.first, self.second):
             part.setSpacing(theme.S)
+        widget: QWidget
         for widget in (self.new, self.suggest, self.check):
             self.first.addWidget(widget)
         self.first.addStretch(1)

@@ -280,7 +280,7 @@ class TableBox(QGraphicsObject):
         elif name == self.hovered:
             painter.fillRect(area, look.color("hover"))
         square = QRectF(left, area.top() + (area.height() - side) / 2, side, side).toRect()
-        icon = "relation" if is_key else icon_name(kind)  # type: ignore[arg-type]
+        icon = "relation" if is_key else icon_name(kind)
         look.icon(icon, "accent" if is_key else "faint").paint(painter, square)
         painter.setFont(look.font("caption"))
         metrics = QFontMetricsF(painter.font())

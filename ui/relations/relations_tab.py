@@ -345,7 +345,7 @@ class RelationsTab(QWidget):
 
     # -------------------------------------------------------------------- finding
 
-    def find(self, text: str) -> None:
+    def show_matches(self, text: str) -> None:
         """Highlight tables and columns whose names contain a text, and show the first one."""
         words = text.strip().casefold()
         if not words:
@@ -472,7 +472,7 @@ class RelationsTab(QWidget):
         bar.new.clicked.connect(lambda: self.ask_new(canvas.current.table.name if canvas.current else ""))
         bar.suggest.clicked.connect(lambda _: self.checks.suggest())
         bar.check.clicked.connect(self.checks.check_all)
-        bar.field.textChanged.connect(self.find)
+        bar.field.textChanged.connect(self.show_matches)
         bar.field.returnPressed.connect(self.find_next)
         bar.minus.clicked.connect(lambda: canvas.zoom_by(1 / ZOOM_STEP))
         bar.plus.clicked.connect(lambda: canvas.zoom_by(ZOOM_STEP))

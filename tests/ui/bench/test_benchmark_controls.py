@@ -163,10 +163,10 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
 
 def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:
     systems = panel.controls.systems
-    systems.find.setText("sqlalch")
+    systems.search.setText("sqlalch")
     visible = {name for name, row in systems.rows.items() if not row.isHidden()}
     assert visible == {"sqlalchemy-core", "sqlalchemy-orm"}
-    systems.find.setText("no such")
+    systems.search.setText("no such")
     assert systems._nothing.isVisibleTo(systems)
 
 

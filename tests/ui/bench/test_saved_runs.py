@@ -397,9 +397,9 @@ def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, saved
     browser = ResultsBrowser(saved_runs, tasks)
     qtbot.addWidget(browser)
     browser.show()
-    qtbot.waitUntil(browser.hint.move.isVisible, timeout=WAIT)
+    qtbot.waitUntil(browser.hint.aside.isVisible, timeout=WAIT)
     assert "races.sqlite" in browser.hint.words.text() and "cannot be read" in browser.hint.words.text()
-    browser.hint.move.click()
+    browser.hint.aside.click()
     qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert not saved_runs.path.exists() and "races-1.sqlite" in browser.news.label.text()
     assert saved_runs.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500
