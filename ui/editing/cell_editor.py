@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 import pyarrow as pa
 from PySide6.QtCore import QDate, QEvent, QPoint, QRect, QSize, Qt, Signal
@@ -95,7 +96,13 @@ def _num_alike(left: str, right: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
-class CellEntry:
+if TYPE_CHECKING:
+    Editor = QWidget
+else:  # one class of Qt is all that a class may be derived from
+    Editor = object
+
+
+class CellEntry(Editor):
     """What the editors have in common. `done` carries the typed value (None for null) and the (row, column)
     step to take next; `left` is emitted instead if nothing was changed or Esc was pressed, and `filled` with
     the text, None for null, if it is for all selected cells. `reason_changed` carries why the text is
@@ -105,6 +112,10 @@ class CellEntry:
     beside the editor and not accepted.
     """
 
+    done: ClassVar[Signal]
+    left: ClassVar[Signal]
+    filled: ClassVar[Signal]
+    reason_changed: ClassVar[Signal]
     type: pa.DataType
     before: str | None
     variants = ("cell", "cell-invalid")
@@ -217,10 +228,11 @@ class Reason(QLabel):
         self.raise_()
 
 
-def is_tab(event: QEvent) -> bool:
+def is_tab(event: QEvent) -> TypeGuard[QKeyEvent]:
     """Whether the key is Tab, which the editor handles itself."""
-    tabs = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
-    return event.type() == QEvent.Type.KeyPress and event.key() in tabs  # type: ignore[attr-defined]
+    if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+        return False
+    return event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
 
 
 class CellEditor(CellEntry, QLineEdit):
@@ -303,7 +315,7 @@ class CellEditor(CellEntry, QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         if is_tab(event):
-            self.keyPressEvent(event)  # type: ignore[arg-type]
+            self.keyPressEvent(event)
             return True
         return super().event(event)
 
@@ -369,7 +381,7 @@ class CellArea(CellEntry, QPlainTextEdit):
 
     def event(self, event: QEvent) -> bool:
         if is_tab(event):
-            self.keyPressEvent(event)  # type: ignore[arg-type]
+            self.keyPressEvent(event)
             return True
         return super().event(event)
 
@@ -411,7 +423,7 @@ class CellCheck(CellEntry, QCheckBox):
 
     def event(self, event: QEvent) -> bool:
         if is_tab(event):
-            self.keyPressEvent(event)  # type: ignore[arg-type]
+            self.keyPressEvent(event)
             return True
         return super().event(event)
 

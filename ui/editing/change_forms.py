@@ -234,7 +234,7 @@ class CastForm(ActForm):
         for label, box in zip(labels, self.signs.values(), strict=True):
             parts += [QLabel(label), box]
         self._reading.setLayout(beside(*parts))
-        self._reading.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
+        self._reading.layout().setContentsMargins(0, 0, 0, 0)
         self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),

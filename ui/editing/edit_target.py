@@ -54,7 +54,7 @@ class TableTarget:
     is_file = False
 
     def version(self, snapshot: Snapshot) -> int:
-        return int(snapshot.token[1])  # type: ignore[call-overload, no-any-return]
+        return int(snapshot.token[1])  # type: ignore[call-overload]
 
     def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
         return self.table.read([ID, *names], ids=ids.tolist(), as_of=version)

@@ -110,7 +110,7 @@ class ReplaceDialog(QDialog):
 
     def begin(self, text: str, case: bool, whole: bool, regex: bool, columns: Sequence[str] | None) -> None:
         """Start with a pattern and its columns; the keyboard is in the field of the new text."""
-        self.find.setText(text)
+        self.pattern.setText(text)
         for box, on in ((self.case, case), (self.whole, whole), (self.regex, regex)):
             box.setChecked(on)
         texts = max((names for _, names in self._columns), key=len)
@@ -128,8 +128,8 @@ class ReplaceDialog(QDialog):
         self.columns.setCurrentIndex(column_sets.index(set(names)))
 
     def _make(self) -> None:
-        self.find, self.with_ = QLineEdit(), QLineEdit()
-        self.find.setAccessibleName("Find")
+        self.pattern, self.with_ = QLineEdit(), QLineEdit()
+        self.pattern.setAccessibleName("Find")
         self.with_.setAccessibleName("Replace with")
         self.with_.setPlaceholderText("Leave empty to delete matches")
         self.regex = QCheckBox("Regular expression")
@@ -171,7 +171,7 @@ class ReplaceDialog(QDialog):
         self.replace.setDefault(True)
         self.cancel.clicked.connect(self.reject)
         self.replace.clicked.connect(self._write)
-        for field in (self.find, self.with_):
+        for field in (self.pattern, self.with_):
             field.setMaxLength(MOST_LETTERS)
             field.textChanged.connect(self._plan_again)
         for box in (self.regex, self.whole, self.case):
@@ -194,7 +194,7 @@ class ReplaceDialog(QDialog):
         form = FieldForm()
         form.setHorizontalSpacing(theme.L)
         form.setVerticalSpacing(theme.M)
-        form.addRow("Find", self.find)
+        form.addRow("Find", self.pattern)
         form.addRow("Replace with", self.with_)
         form.addRow("", options)
         form.addRow("Columns", self.columns)
@@ -213,11 +213,11 @@ class ReplaceDialog(QDialog):
         layout.addLayout(buttons)
         line = theme.current().line_height()
         self.resize(40 * line, 34 * line)
-        self.find.setFocus()
+        self.pattern.setFocus()
 
     def _operand(self) -> dict[str, Any]:
         flags = {"regex": self.regex, "whole": self.whole, "case": self.case}
-        texts = {"find": self.find.text(), "with": self.with_.text()}
+        texts = {"find": self.pattern.text(), "with": self.with_.text()}
         return texts | {name: box.isChecked() for name, box in flags.items()}
 
     def _plan(self) -> ReplacePlan:
@@ -230,12 +230,12 @@ class ReplaceDialog(QDialog):
         self._proposal = None
         self.replace.setEnabled(False)
         self.replace.setText("Replace")
-        operand = self._operand() if self.find.text() else None
+        operand = self._operand() if self.pattern.text() else None
         problem = problem_of(operand) if operand else ""
         invalid_pattern = bool(problem) and bool(problem_of({**operand, "with": ""}))
-        theme.variant(self.find, "invalid" if invalid_pattern else "")
+        theme.variant(self.pattern, "invalid" if invalid_pattern else "")
         theme.variant(self.with_, "invalid" if problem and not invalid_pattern else "")
-        if problem or not self.find.text():
+        if problem or not self.pattern.text():
             self._preview.setRowCount(0)
             problem_text = f"{problem[:1].upper()}{problem[1:]}" or HINT
             self._say(problem_text, "danger" if problem else "muted")
@@ -339,7 +339,7 @@ class ReplaceDialog(QDialog):
         self._progress.setValue(int((fraction or 0) * 1000))
 
     def _lock(self, locked: bool) -> None:
-        fields = (self.find, self.with_, self.regex, self.whole, self.case, self.columns)
+        fields = (self.pattern, self.with_, self.regex, self.whole, self.case, self.columns)
         for widget in (*fields, *self.rows.buttons()):
             widget.setEnabled(not locked)
         self.replace.setEnabled(self._proposal is not None and not locked)

@@ -120,8 +120,9 @@ class ReviewDialog(QDialog):
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
         theme.variant(save, "primary")
         theme.variant(discard, "danger")
-        save.clicked.connect(lambda: (self.accept(), self.save_requested.emit()))
-        discard.clicked.connect(lambda: (self.accept(), self.discard_requested.emit()))
+        for button, request in ((save, self.save_requested), (discard, self.discard_requested)):
+            button.clicked.connect(self.accept)
+            button.clicked.connect(request)
         buttons.rejected.connect(self.reject)
         _lay_out(self, f"{summary(changes).capitalize()}.", self.table, buttons)
         save.setDefault(True)  # only a button inside a dialog can be its default

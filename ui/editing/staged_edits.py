@@ -111,8 +111,10 @@ class Difference:
         for name in rows.column_names:
             columns.append(rows.column(name))
             changed = self.columns.get(name)
-            places = np.flatnonzero(among(ids, changed.ids)) if changed is not None else ()
-            if changed is not None and len(places):
+            if changed is None:
+                continue
+            places = np.flatnonzero(among(ids, changed.ids))
+            if len(places):
                 new = take(changed.after, np.searchsorted(changed.ids, ids[places]))
                 columns[-1] = put(columns[-1], places, new)
         return pa.Table.from_arrays(columns, schema=rows.schema)

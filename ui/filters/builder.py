@@ -318,7 +318,8 @@ class FilterBuilder(QWidget):
         add = QPushButton("Add a condition")
         add.setEnabled(bool(self._types))
         add.clicked.connect(lambda _checked: self.add_condition())
-        empty.layout().addWidget(add, 0, Qt.AlignmentFlag.AlignLeft)
+        empty.layout().addWidget(add)
+        empty.layout().setAlignment(add, Qt.AlignmentFlag.AlignLeft)
         return empty
 
     def _note(self, text: str) -> QWidget:

@@ -4,12 +4,13 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, Signal
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -255,10 +256,9 @@ class ConditionRow(QWidget):
         more = IconButton("chevron-down", "Move this condition")
         menu = QMenu(more)
         for id_, text in MOVES:
-            menu.addAction(text, lambda id_=id_: self.move_requested.emit(id_))
+            menu.addAction(text, partial(self.move_requested.emit, id_))
         self._switches = [
-            menu.addAction(text, lambda place=place: self._switch_value(place))
-            for place, text in enumerate(SWITCHES)
+            menu.addAction(text, partial(self._switch_value, place)) for place, text in enumerate(SWITCHES)
         ]
         more.setMenu(menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -393,7 +393,7 @@ class ConditionRow(QWidget):
         self.refresh()
         self.changed.emit()
 
-    def keyPressEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.move_requested.emit(
                 "add" if event.modifiers() & Qt.KeyboardModifier.ControlModifier else "done"

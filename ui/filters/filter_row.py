@@ -120,8 +120,8 @@ class FilterField(QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         """Move Tab to the field of the next column, which may have to be scrolled to."""
-        pressed = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
-        if pressed and event.key() in (Key.Key_Tab, Key.Key_Backtab):
+        is_press = event.type() == QEvent.Type.KeyPress
+        if is_press and isinstance(event, QKeyEvent) and event.key() in (Key.Key_Tab, Key.Key_Backtab):
             self.keyPressEvent(event)
             return True
         return super().event(event)

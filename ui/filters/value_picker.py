@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -41,6 +52,7 @@ from lamella.ui.widgets.controls import breakable
 from lamella.ui.widgets.field_buttons import add_search_icon
 
 Key = Qt.Key
+Index = QModelIndex | QPersistentModelIndex
 MOST_VALUES = 1_000
 SEARCH_MS = 200
 COUNT = "rows with this value"
@@ -192,10 +204,10 @@ class ValueList(QAbstractListModel):
         self.dataChanged.emit(self.index(0), self.index(len(self.values) - 1))
         self.ticked.emit()
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.values)
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt has it
+        return 0 if parent.isValid() else len(self.values)
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         value = self.values[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return value.text
@@ -211,10 +223,10 @@ class ValueList(QAbstractListModel):
 class ValueDelegate(QStyledItemDelegate):
     """Paints check box and text at the left, then the bar, then the count."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, max(theme.current().px(ROW), theme.current().line_height() + theme.S))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         look, model, rect = theme.current(), index.model(), option.rect
         assert isinstance(model, ValueList)
         value = model.values[index.row()]
@@ -234,7 +246,7 @@ class ValueDelegate(QStyledItemDelegate):
         named.rect = QRect(
             rect.left() + theme.XS, rect.top(), bars.left() - rect.left() - theme.M, rect.height()
         )
-        named.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)  # type: ignore[operator]
+        named.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)
         super().paint(painter, named, index)
         painter.save()
         if value.count > 0:
@@ -301,7 +313,7 @@ class ValuePicker(QWidget):
 
     def _read(self) -> None:
         self.stop()
-        request, words = self.request, self.find.text().strip()
+        request, words = self.request, self.search.text().strip()
         self._reading.words = words
         self._say()
         self._reading.handle = self._tasks.read(
@@ -349,7 +361,7 @@ class ValuePicker(QWidget):
         if not self._reading.words:
             more = "more than " if counts.cut else ""
             say = "Search" if self.reading else f"Search {more}{len(counts.values):,} values"
-            self.find.setPlaceholderText(say)
+            self.search.setPlaceholderText(say)
 
     # ---------------------------------------------------------------------- keys
 
@@ -413,10 +425,10 @@ class ValuePicker(QWidget):
     # ------------------------------------------------------------------- building
 
     def _build(self) -> None:
-        self.find = QLineEdit(accessibleName="Search the values")
-        add_search_icon(self.find)
-        self.find.installEventFilter(self)
-        self.find.textEdited.connect(self._search)
+        self.search = QLineEdit(accessibleName="Search the values")
+        add_search_icon(self.search)
+        self.search.installEventFilter(self)
+        self.search.textEdited.connect(self._search)
         self.list = QListView(accessibleName="Values", uniformItemSizes=True, mouseTracking=True)
         theme.variant(self.list, "plain")
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -442,14 +454,14 @@ class ValuePicker(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        layout.addWidget(self.find)
+        layout.addWidget(self.search)
         layout.addWidget(self.list)
         layout.addLayout(below)
         look = theme.current()
         row = max(look.px(ROW), look.line_height() + theme.S)
         self.list.setFixedHeight(SHOWN_ROWS * row + 2)
         self.setMinimumWidth(look.px(WIDTH))
-        self.setFocusProxy(self.find)
+        self.setFocusProxy(self.search)
 
     def _take_tick(self) -> None:
         self._began = True
@@ -481,7 +493,7 @@ class PickerPopup(QFrame):
         top = min(top, screen.bottom() - self.height())
         self.move(max(screen.left(), left), max(screen.top(), top))
         self.show()
-        self._picker.find.setFocus(Qt.FocusReason.PopupFocusReason)
+        self._picker.search.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)

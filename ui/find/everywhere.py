@@ -56,7 +56,7 @@ class SearchEverywhere(QWidget):
         self._sources, self._tasks = sources, tasks
         self._handle: Handle | None = None
         under_way = self._under_way = list[Handle]()
-        self.destroyed.connect(lambda: [handle.cancel() for handle in under_way])
+        self.destroyed.connect(lambda: _cancel(under_way))
         self._search_sources: Sequence[Source] = ()
         self.tables: dict[Key, TableResults] = {}
         """The results so far by table, in the order of the search."""
@@ -283,3 +283,8 @@ class SearchEverywhere(QWidget):
         layout.addWidget(bar)
         layout.addLayout(news)
         layout.addWidget(self.list, 1)
+
+
+def _cancel(handles: Sequence[Handle]) -> None:
+    for handle in handles:
+        handle.cancel()

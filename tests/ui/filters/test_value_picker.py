@@ -116,15 +116,15 @@ def test_down_opens_space_ticks_and_enter_takes(qtbot: QtBot, editor: WhereEdito
     editor.show_filter((col("carrier") == "AA") & (col("delay") < 30))
     picker = open_picker(qtbot, editor)
     assert shown(picker) == [("AA", 3), ("UA", 3), ("DL", 1), ("x, y", 1)]
-    assert picker.find.hasFocus() and picker.values == ["AA"]
-    qtbot.keyClick(picker.find, Key.Key_Down)
+    assert picker.search.hasFocus() and picker.values == ["AA"]
+    qtbot.keyClick(picker.search, Key.Key_Down)
     with qtbot.waitSignal(editor.changed):
-        qtbot.keyClick(picker.find, Key.Key_Space)
-    qtbot.keyClick(picker.find, Key.Key_Down)
-    qtbot.keyClick(picker.find, Key.Key_Down)
-    qtbot.keyClick(picker.find, Key.Key_Space)
+        qtbot.keyClick(picker.search, Key.Key_Space)
+    qtbot.keyClick(picker.search, Key.Key_Down)
+    qtbot.keyClick(picker.search, Key.Key_Down)
+    qtbot.keyClick(picker.search, Key.Key_Space)
     with qtbot.waitSignal(picker.closed):
-        qtbot.keyClick(picker.find, Key.Key_Return)
+        qtbot.keyClick(picker.search, Key.Key_Return)
     assert editor.filter() == col("carrier").is_in(["AA", "UA", "x, y"]) & (col("delay") < 30)
     row = editor.builder.findChildren(ConditionRow)[0]
     assert row.findChildren(ValueField)[-1].text() == 'AA, UA, "x, y"'
@@ -134,20 +134,20 @@ def test_down_opens_space_ticks_and_enter_takes(qtbot: QtBot, editor: WhereEdito
 def test_enter_takes_what_was_searched_for(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.builder.add_condition()
     picker = open_picker(qtbot, editor)
-    qtbot.keyClicks(picker.find, "x, ")
+    qtbot.keyClicks(picker.search, "x, ")
     assert shown(picker) == [("x, y", 1)]
-    qtbot.keyClick(picker.find, Key.Key_Return)
+    qtbot.keyClick(picker.search, Key.Key_Return)
     assert editor.filter() == (col("carrier") == "x, y")
 
 
 def test_escape_leaves_the_condition_as_it_was(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter(col("carrier") == "AA")
     picker = open_picker(qtbot, editor)
-    qtbot.keyClick(picker.find, Key.Key_Down)
-    qtbot.keyClick(picker.find, Key.Key_Space)
+    qtbot.keyClick(picker.search, Key.Key_Down)
+    qtbot.keyClick(picker.search, Key.Key_Space)
     assert editor.filter() == col("carrier").is_in(["AA", "UA"])
     with qtbot.waitSignal(picker.closed):
-        qtbot.keyClick(picker.find, Key.Key_Escape)
+        qtbot.keyClick(picker.search, Key.Key_Escape)
     assert editor.filter() == (col("carrier") == "AA")
 
 
@@ -162,7 +162,7 @@ def test_a_click_on_a_value_ticks_it_and_all_and_none_do_those_shown(
     buttons = {button.text(): button for button in picker.findChildren(QToolButton)}
     qtbot.mouseClick(buttons["None"], Qt.MouseButton.LeftButton)
     assert picker.values == [] and editor.filter() is None
-    qtbot.keyClicks(picker.find, "A")
+    qtbot.keyClicks(picker.search, "A")
     qtbot.mouseClick(buttons["All"], Qt.MouseButton.LeftButton)
     assert editor.filter() == col("carrier").is_in(["AA", "UA"])
     picker.window().close()
@@ -217,7 +217,7 @@ def test_of_very_many_values_the_most_frequent_are_shown(qtbot: QtBot, tasks: Ta
     assert len(picker.model.values) == 1002 and shown(picker)[2] == ("v9", 2)
     assert ("gone", UNKNOWN) in shown(picker)
     assert "1,000 most frequent" in picker.findChildren(value_picker.QLabel)[0].text()
-    qtbot.keyClicks(picker.find, "v149")
+    qtbot.keyClicks(picker.search, "v149")
     qtbot.waitUntil(lambda: len(picker.model.values) == 11)
 
 

@@ -38,7 +38,7 @@ def ticks(qtbot, picker: ValuePicker, *texts: str) -> None:
     for text in texts:
         picker.model.tick(next(n for n, value in enumerate(picker.model.values) if value.text == text))
     with qtbot.waitSignal(picker.closed):
-        qtbot.keyClick(picker.find, Key.Key_Return)
+        qtbot.keyClick(picker.search, Key.Key_Return)
 
 
 def test_values_chosen_at_the_header_become_a_condition(
@@ -117,7 +117,7 @@ def test_escape_changes_nothing(qtbot, file_tab, go_to, pick_values) -> None:
     picker = pick_values(file_tab)
     picker.model.tick(0)
     with qtbot.waitSignal(picker.closed):
-        qtbot.keyClick(picker.find, Key.Key_Escape)
+        qtbot.keyClick(picker.search, Key.Key_Escape)
     assert file_tab.line.steps == ()
 
 

@@ -154,7 +154,7 @@ class EditMonkey(Monkey):
         """Confirm an open dialog."""
         dialog = QApplication.activeModalWidget()
         if isinstance(dialog, ReplaceDialog):
-            dialog.find.setText(self.random.choice(["a", "e", "(", "l"]))
+            dialog.pattern.setText(self.random.choice(["a", "e", "(", "l"]))
             dialog.with_.setText(self.random.choice(["", "b", "\\1"]))
             dialog.regex.setChecked(self.random.random() < 0.3)
             QTest.qWait(300)

@@ -219,7 +219,7 @@ def test_replace_finds_what_is_edited_and_not_saved(window, tab, go_to, wait_for
     wait_for_edits(tab, 1)
     window.commands["replace"].trigger()
     dialog = window.findChildren(ReplaceDialog)[-1]
-    dialog.find.setText("words")
+    dialog.pattern.setText("words")
     dialog.with_.setText("text")
     qtbot.waitUntil(lambda: dialog.replace.text() == "Change 1 cell")
     dialog.replace.click()

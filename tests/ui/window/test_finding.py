@@ -230,7 +230,7 @@ def test_replace_begins_with_what_is_looked_for(window, table_tab, table, find, 
     find("ROW 99")
     press(window, Qt.Key.Key_H, Qt.KeyboardModifier.ControlModifier)
     dialog = window.findChildren(ReplaceDialog)[-1]
-    assert dialog.find.text() == "ROW 99" and not dialog.case.isChecked()
+    assert dialog.pattern.text() == "ROW 99" and not dialog.case.isChecked()
     assert dialog.columns.currentText() == "All 2 text columns" and dialog.focusWidget() is dialog.with_
     QTest.keyClicks(dialog.with_, "line ")
     qtbot.waitUntil(lambda: dialog.replace.text() == "Change 11 cells")

@@ -44,7 +44,7 @@ def test_replace_shows_what_changes_and_makes_one_commit(
     go_to(table_tab, 0, "note")
     dialog = replace(table_tab)
     assert dialog.columns.currentText() == "note" and not dialog.replace.isEnabled()
-    QTest.keyClicks(dialog.find, "row 99")
+    QTest.keyClicks(dialog.pattern, "row 99")
     QTest.keyClicks(dialog.with_, "line ")
     ready(dialog)
     assert preview(dialog)[:2] == [["100", "note", "row 99", "line "], ["991", "note", "row 990", "line 0"]]
@@ -66,7 +66,7 @@ def test_after_replacing_the_keyboard_is_in_the_rows(
     window.commands["find"].trigger()
     assert table_tab.finding.bar.field.hasFocus()
     dialog = replace(table_tab)
-    dialog.find.setText("row 99")
+    dialog.pattern.setText("row 99")
     ready(dialog).replace.click()
     tab = settled()
     assert window.focusWidget() is tab.grid, "so that Ctrl+Z undoes the change, and no typing"
@@ -87,17 +87,17 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     go_to(table_tab, 0, "note")
     dialog = replace(table_tab)
     dialog.regex.click()
-    QTest.keyClicks(dialog.find, "(?P<the replacement>x)")
-    assert dialog.find.property("variant") == "invalid" and dialog.with_.property("variant") != "invalid"
-    dialog.find.clear()
-    QTest.keyClicks(dialog.find, r"ROW (\d)(\d*")
-    assert "unclosed bracket (" in dialog.news.text() and dialog.find.property("variant") == "invalid"
-    QTest.keyClicks(dialog.find, ")")
+    QTest.keyClicks(dialog.pattern, "(?P<the replacement>x)")
+    assert dialog.pattern.property("variant") == "invalid" and dialog.with_.property("variant") != "invalid"
+    dialog.pattern.clear()
+    QTest.keyClicks(dialog.pattern, r"ROW (\d)(\d*")
+    assert "unclosed bracket (" in dialog.news.text() and dialog.pattern.property("variant") == "invalid"
+    QTest.keyClicks(dialog.pattern, ")")
     for text, words in ((r"\3", "names group \\3, but the pattern has 2 groups"), ("\\", "stands alone")):
         dialog.with_.clear()
         QTest.keyClicks(dialog.with_, text)
         assert words in dialog.news.text() and dialog.with_.property("variant") == "invalid"
-        assert dialog.find.property("variant") != "invalid"
+        assert dialog.pattern.property("variant") != "invalid"
     dialog.with_.clear()
     QTest.keyClicks(dialog.with_, r"\2-\1")
     assert "no match" in ready(dialog).news.text() and not dialog.replace.isEnabled()
@@ -120,7 +120,7 @@ def test_the_selection_the_filter_or_all_rows_are_looked_through(
     dialog = replace(tab)
     texts = [button.text() for button in dialog.rows.buttons()]
     assert texts == ["The 3 selected rows", f"The {num_rows:,} rows that are shown", "All 1,000 rows"]
-    dialog.find.setText("row")
+    dialog.pattern.setText("row")
     for place, count in ((2, "1,000"), (1, f"{num_rows:,}"), (0, "3")):
         dialog.rows.button(place).click()
         assert ready(dialog).replace.text() == f"Change {count} cells"
@@ -139,7 +139,7 @@ def test_whole_cells_of_all_text_columns(table_tab, table, go_to, replace, ready
     dialog = replace(tab)
     assert dialog.columns.currentText() == "All 2 text columns"
     dialog.whole.click()
-    dialog.find.setText("UA")
+    dialog.pattern.setText("UA")
     dialog.with_.setText("United")
     assert ready(dialog).replace.text() == "Change 251 cells"
     dialog.replace.click()
@@ -185,7 +185,7 @@ def test_rows_stay_where_they_are_after_a_replacement(
     count = tab.view.num_rows
     go_to(tab, 0, "note")
     dialog = replace(tab)
-    dialog.find.setText("row 120")
+    dialog.pattern.setText("row 120")
     dialog.with_.setText("x")
     ready(dialog).replace.click()
     tab = settled()
@@ -199,7 +199,7 @@ def test_somebody_elses_commit_refuses_what_was_counted_before(
 ) -> None:
     go_to(table_tab, 0, "note")
     dialog = replace(table_tab)
-    dialog.find.setText("row 1")
+    dialog.pattern.setText("row 1")
     ready(dialog)
     table.update([{"_id": 1, "note": "mine"}])
     dialog.replace.click()

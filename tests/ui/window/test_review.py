@@ -174,7 +174,7 @@ def test_replacing_and_new_rows_are_collected_too(
 ) -> None:
     go_to(review_tab, 0, "note")
     dialog = review_tab.blocks.replace()
-    dialog.find.setText("row 99")
+    dialog.pattern.setText("row 99")
     qtbot.waitUntil(dialog.replace.isEnabled, timeout=10_000)
     dialog.replace.click()
     wait_for_edits(review_tab, 11)
