@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from PySide6.QtCore import QModelIndex, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QModelIndex,
+    QPersistentModelIndex,
+    QRectF,
+    QSignalBlocker,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -45,6 +54,7 @@ from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.texts import MINUS, whole_texts, with_minus
 from lamella.ui.widgets.field_buttons import add_clear_button
 
+Index = QModelIndex | QPersistentModelIndex
 MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
 HEIGHT = 72
@@ -160,7 +170,8 @@ def _unit_text(key: Any, unit: str, ticks: str) -> str:
     if unit == "hour":
         return f"{key:02}:00"
     if not isinstance(key, dt.date):  # a year that Python's calendar does not have
-        return str(np.datetime64(key, ticks).astype("datetime64[Y]" if unit == "year" else "datetime64[M]"))
+        moment = np.array(key, f"datetime64[{ticks}]")
+        return str(moment.astype("datetime64[Y]" if unit == "year" else "datetime64[M]"))
     return f"{key.year:04}" if unit == "year" else f"{key.year:04}-{key.month:02}"
 
 
@@ -295,7 +306,7 @@ class HistogramView(QWidget):
 class BarPainter(QStyledItemDelegate):
     """Paints a bar behind each value, with its count relative to that of the most frequent one."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         share = index.data(SHARE_ROLE)
         if share:
             room = QRectF(option.rect).adjusted(0, 2, -2, -2)
@@ -316,7 +327,7 @@ class ColumnPage(QWidget):
         super().__init__(parent)
         self.title, self.kind = QLabel(), QLabel()
         self.histogram, self.figures, self.values = HistogramView(), QTreeWidget(), QTreeWidget()
-        self.find = QLineEdit(placeholderText="Search the values", accessibleName="Search the values")
+        self.search = QLineEdit(placeholderText="Search the values", accessibleName="Search the values")
         self.unit, self.heading = QComboBox(accessibleName="Count the values"), QLabel("Most frequent")
         self.rules = QPushButton(flat=True, visible=False)
         self._name = ""
@@ -327,7 +338,7 @@ class ColumnPage(QWidget):
 
     @property
     def wanted(self) -> ValueList:
-        return ValueList(self.find.text().strip(), self.unit.currentData() or "")
+        return ValueList(self.search.text().strip(), self.unit.currentData() or "")
 
     def show_column(self, name: str, kind: pa.DataType, figures: PageFigures | None) -> None:
         """Show a column; `figures` is None while they are being read."""
@@ -335,11 +346,11 @@ class ColumnPage(QWidget):
         self.heading.setVisible(self.unit.isHidden())
         if name != self._name:
             self._name = name
-            self.find.clear()
+            self.search.clear()
             self._offer_units(units_of(kind))
         self.title.setText(visible(name))
         self.kind.setText(str(kind))
-        self.find.setVisible(kind_of(kind) is Kind.TEXT)
+        self.search.setVisible(kind_of(kind) is Kind.TEXT)
         if figures is None:
             self.histogram.show_card(None)
             self.figures.clear()
@@ -368,7 +379,7 @@ class ColumnPage(QWidget):
         self.kind.clear()
         self._offer_units(())
         self.heading.hide()
-        self.find.hide()
+        self.search.hide()
         self.histogram.show_card(None)
         self.figures.clear()
         self.figures.setHeaderLabels(["", "", ""])
@@ -448,7 +459,7 @@ class ColumnPage(QWidget):
         theme.variant(self.title, "title")
         theme.variant(self.kind, "caption")
         self.title.setWordWrap(True)
-        add_clear_button(self.find)
+        add_clear_button(self.search)
         for tree, name in ((self.figures, "Figures of the column"), (self.values, "Most frequent values")):
             theme.variant(tree, "panel")
             tree.setHeaderLabels(["", "", ""])
@@ -476,7 +487,7 @@ class ColumnPage(QWidget):
             self.figures,
             self.heading,
             self.unit,
-            self.find,
+            self.search,
         )
         for widget in top:
             layout.addWidget(widget)
@@ -487,7 +498,7 @@ class ColumnPage(QWidget):
         self.values.itemActivated.connect(self._take)
         self.histogram.filter_requested.connect(self.filter_requested)
         self.rules.clicked.connect(lambda: self.rules_requested.emit(self._name))
-        self.find.textEdited.connect(lambda _: self._wait.start())
+        self.search.textEdited.connect(lambda _: self._wait.start())
         self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))
         self.unit.activated.connect(lambda _: self.values_requested.emit(self.wanted))
 

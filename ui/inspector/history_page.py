@@ -113,7 +113,7 @@ class HistoryPage(QWidget):
     def refresh(self) -> None:
         self.stop()
         table = self._table()
-        for widget in (self.list, self.chosen, self.actions, self.more):
+        for widget in (self.list, self.chosen, self.choices, self.more):
             widget.setVisible(table is not None)
         self.nothing.setVisible(table is None)
         self.import_button.setVisible(table is None and self._can_import())
@@ -256,8 +256,8 @@ class HistoryPage(QWidget):
         self._buttons = (
             self.both, self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name,
         )  # fmt: skip
-        self.actions = QWidget()
-        flow = FlowLayout(theme.XS, self.actions)
+        self.choices = QWidget()
+        flow = FlowLayout(theme.XS, self.choices)
         for button in self._buttons:
             flow.addWidget(button)
         tips = {
@@ -280,7 +280,7 @@ class HistoryPage(QWidget):
         below.addWidget(self.nothing)
         below.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
         below.addWidget(self.chosen)
-        below.addWidget(self.actions)
+        below.addWidget(self.choices)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, 0, theme.S)
         layout.setSpacing(theme.S)

@@ -429,8 +429,8 @@ class RowPage(QWidget):
         super().__init__(parent)
         self.title = QLabel()
         theme.variant(self.title, "title")
-        self.find = QLineEdit(placeholderText="Find a field", accessibleName="Find a field")
-        add_clear_button(self.find)
+        self.search = QLineEdit(placeholderText="Find a field", accessibleName="Find a field")
+        add_clear_button(self.search)
         self.tree, self.related = RowTree(), RelatedTree()
         self.back, self.heading = QPushButton(), QLabel("Related rows")
         theme.variant(self.back, "ghost")
@@ -439,7 +439,7 @@ class RowPage(QWidget):
         layout.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
         layout.setSpacing(theme.S)
         layout.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
-        for widget in (self.title, self.find):
+        for widget in (self.title, self.search):
             layout.addWidget(widget)
         layout.addWidget(self.tree, 3)
         layout.addWidget(self.heading)
@@ -448,7 +448,7 @@ class RowPage(QWidget):
         self.show_links((), "")
         self.show_way_back("")
         self.back.clicked.connect(self.back_requested)
-        self.find.textChanged.connect(self._show_matches)
+        self.search.textChanged.connect(self._show_matches)
         self.tree.itemDoubleClicked.connect(self._take)
         self.tree.itemExpanded.connect(self._fit)
         self.tree.itemCollapsed.connect(self._fit)
@@ -457,7 +457,7 @@ class RowPage(QWidget):
     def show_row(self, number: int, fields: list[FieldValue]) -> None:
         """Show a row; `number` is its position in the view, from 0."""
         self.title.setText(f"Row {number + 1:,}")
-        self.find.show()
+        self.search.show()
         self.tree.show_fields(fields)
         self._show_matches()
 
@@ -481,7 +481,7 @@ class RowPage(QWidget):
 
     def show_nothing(self) -> None:
         self.title.setText("Select a cell to see its row")
-        self.find.hide()
+        self.search.hide()
         self.tree.clear()
         self.show_links((), "")
 
@@ -490,7 +490,7 @@ class RowPage(QWidget):
             self.filter_requested.emit(item.data(FIELD, Qt.ItemDataRole.UserRole).name)
 
     def _show_matches(self) -> None:
-        words = self.find.text().strip().casefold()
+        words = self.search.text().strip().casefold()
         for place in range(self.tree.topLevelItemCount()):
             item = self.tree.topLevelItem(place)
             field = item.data(FIELD, Qt.ItemDataRole.UserRole)

@@ -295,7 +295,7 @@ class TablePage(QWidget):
         self._notes: Mapping[str, str] = {}
         self.title, self.kind, self.figures = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
         self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
-        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        self.search = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.tree = StructureTree()
         self.indexes = QPushButton("Indexes…", toolTip="Build or drop indexes, which find rows faster")
         self._lay_out()
@@ -385,7 +385,7 @@ class TablePage(QWidget):
                 f"{self.groups.text()}. Column sizes only cover the first files, because there are many"
             )
         self.tree.fit()
-        self._show_matches(self.find.text())
+        self._show_matches(self.search.text())
 
     def _group_name(self, place: int) -> str:
         return self.tree.topLevelItem(place).text(NAME)
@@ -397,7 +397,7 @@ class TablePage(QWidget):
         item.setData(NAME, COPIED, ("name", column.name))
         kind = types.get(column.name)
         if kind is not None:
-            item.setIcon(NAME, look.icon(icon_name(kind), "faint"))  # type: ignore[arg-type]
+            item.setIcon(NAME, look.icon(icon_name(kind), "faint"))
         for place in (NAME, KIND, SIZE):
             item.setToolTip(place, visible(column_text(column)))
         return item
@@ -425,7 +425,7 @@ class TablePage(QWidget):
         for label in (self.kind, self.figures, self.groups):
             theme.variant(label, "caption")
         self.title.setWordWrap(True)
-        add_clear_button(self.find)
+        add_clear_button(self.search)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.S)
@@ -433,13 +433,13 @@ class TablePage(QWidget):
             layout.addWidget(widget)
         theme.variant(self.indexes, "link")
         layout.addWidget(self.indexes, 0, Qt.AlignmentFlag.AlignLeft)
-        layout.addWidget(self.find)
+        layout.addWidget(self.search)
         layout.addWidget(self.tree, 1)
         self.strip.hide()
         self.indexes.hide()
         self.indexes.clicked.connect(self.indexes_requested)
         self.groups.hide()
-        self.find.textChanged.connect(self._show_matches)
+        self.search.textChanged.connect(self._show_matches)
         self.tree.itemClicked.connect(self._choose)
         self.tree.itemActivated.connect(self._choose)
         theme.current().changed.connect(self._restyle)

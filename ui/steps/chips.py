@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -230,7 +230,7 @@ class StepMenu(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.find = QLineEdit(placeholderText="Find a step", accessibleName="Find a step")
+        self.search = QLineEdit(placeholderText="Find a step", accessibleName="Find a step")
         self.list = QListWidget(accessibleName="Steps that can be added")
         for kind in KINDS.values():
             item = QListWidgetItem(kind.title, self.list)
@@ -241,10 +241,10 @@ class StepMenu(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        for widget in (self.find, self.list, self.about):
+        for widget in (self.search, self.list, self.about):
             layout.addWidget(widget)
-        self.find.textChanged.connect(self._show_matches)
-        self.find.returnPressed.connect(lambda: self._choose(self.list.currentItem()))
+        self.search.textChanged.connect(self._show_matches)
+        self.search.returnPressed.connect(lambda: self._choose(self.list.currentItem()))
         self.list.itemActivated.connect(self._choose)
         self.list.itemClicked.connect(self._choose)
         self.list.currentItemChanged.connect(lambda item, _: self._say(item))
@@ -263,12 +263,12 @@ class StepMenu(QWidget):
         self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
 
     def begin(self) -> None:
-        self.find.clear()
+        self.search.clear()
         self.list.setCurrentRow(0)
-        self.find.setFocus()
+        self.search.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up) and self.find.hasFocus():
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up) and self.search.hasFocus():
             self._step(1 if event.key() == Qt.Key.Key_Down else -1)
         else:
             super().keyPressEvent(event)
@@ -289,7 +289,7 @@ class StepMenu(QWidget):
 
     def _show_matches(self) -> None:
         """Show the matches: matches in names come before matches in descriptions."""
-        words = self.find.text().strip().casefold()
+        words = self.search.text().strip().casefold()
         items = [self.list.item(place) for place in range(self.list.count())]
         for item in items:
             item.setHidden(words not in f"{item.text()} {item.toolTip()}".casefold())
@@ -524,7 +524,7 @@ class StepsBar(QFrame):
         self.strip.setAutoFillBackground(False)
         menu = QMenu(self.copy)
         for kind, title in COPIES.items():
-            menu.addAction(title, lambda kind=kind: self.copy_requested.emit(kind))
+            menu.addAction(title, partial(self.copy_requested.emit, kind))
         menu.addSeparator()
         menu.addAction("Paste SQL or JSON as steps", self.paste_requested.emit)
         theme.variant(self.chart, "chip")
@@ -539,8 +539,8 @@ class StepsBar(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)
         layout.setSpacing(theme.XS)
-        for widget in (self._icon, self.source):
-            layout.addWidget(widget)
+        layout.addWidget(self._icon)
+        layout.addWidget(self.source)
         layout.addWidget(self._scroll, 1)
         for widget in (self.chart, self.copy, self.save):
             layout.addWidget(widget)

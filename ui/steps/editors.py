@@ -193,7 +193,7 @@ class ColumnChips(QWidget):
         self, names: QStringListModel, columns: Sequence[str], title: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.columns = list(columns)
+        self.columns, self._names = list(columns), names
         self._flow = FlowLayout(theme.XS, self)
         self.add = ColumnBox(names, "")
         self.add.setPlaceholderText("+ Column")
@@ -203,7 +203,7 @@ class ColumnChips(QWidget):
         self._show()
 
     def _take(self, name: str) -> None:
-        if name in self.add.completer().model().stringList() and name not in self.columns:
+        if name in self._names.stringList() and name not in self.columns:
             self.columns.append(name)
             self.add.clear()
             self._show()
@@ -243,8 +243,8 @@ class ColumnList(QWidget):
 
     def __init__(self, names: Sequence[str], ticked: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
-        add_clear_button(self.find)
+        self.search = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        add_clear_button(self.search)
         self.list = QListWidget(accessibleName="Columns")
         self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.all, self.none = QToolButton(text="All"), QToolButton(text="None")
@@ -259,9 +259,9 @@ class ColumnList(QWidget):
         self.list.setMinimumHeight(LEAST_LISTED * line + theme.S)
         self.list.setMaximumHeight(rows * line + theme.S)
         layout = column(self)
-        layout.addLayout(line_of(self.find, self.all, self.none, stretch=False))
+        layout.addLayout(line_of(self.search, self.all, self.none, stretch=False))
         layout.addWidget(self.list)
-        self.find.textChanged.connect(self._show_matches)
+        self.search.textChanged.connect(self._show_matches)
         self.list.itemChanged.connect(lambda _: self.changed.emit())
         self.list.model().rowsMoved.connect(lambda *_: self.changed.emit())
         self.all.clicked.connect(lambda: self._tick(True))
@@ -287,7 +287,7 @@ class ColumnList(QWidget):
         self.changed.emit()
 
     def _show_matches(self) -> None:
-        words = self.find.text().strip().casefold()
+        words = self.search.text().strip().casefold()
         for item in self._items():
             item.setHidden(words not in item.data(Qt.ItemDataRole.UserRole).casefold())
 
@@ -386,7 +386,7 @@ class SelectEditor(StepEditor):
         return Select(ticked) if ticked else None
 
     def focus_first(self) -> None:
-        self.list.find.setFocus()
+        self.list.search.setFocus()
 
 
 class SortRow(FieldRow):
@@ -597,4 +597,4 @@ class UnpivotEditor(StepEditor):
         return Unpivot(ticked, name, value) if ticked and name and value else None
 
     def focus_first(self) -> None:
-        self.list.find.setFocus()
+        self.list.search.setFocus()

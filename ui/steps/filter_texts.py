@@ -161,7 +161,7 @@ class WrittenFilter(QWidget):
             look.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
             look.setUnderlineColor(QColor(theme.current().color("danger")))
             look.setBackground(theme.current().color("danger_soft"))
-            mark.format, mark.cursor = look, self._place(*span)  # type: ignore[assignment]
+            mark.format, mark.cursor = look, self._place(*span)
             marks.append(mark)
         self.edit.setExtraSelections(marks)
         self.reason.setText("" if error is None else breakable(_without_place(error)))

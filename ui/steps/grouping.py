@@ -71,8 +71,9 @@ class FigureRow(FieldRow):
         self._has_own_name = name != aggregate_name(aggregate)
         self.name.setText(name)
         fields = (self.function, self.column, self.name)
-        for field, most in zip(fields, (0, 11 * line, 11 * line), strict=True):
-            yielding(field, most)
+        yielding(self.function)
+        yielding(self.column, 11 * line)
+        yielding(self.name, 11 * line)
         parts = (self.function, word("of"), self.column, word("as"), self.name, self.remove)
         self.setLayout(line_of(*parts, fields=fields))
         self.layout().setContentsMargins(0, 0, 0, 0)
@@ -239,6 +240,7 @@ class PivotEditor(StepEditor):
         self.across.setFixedWidth(12 * theme.current().line_height())
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
         layout = column(self)
+        widget: QWidget
         for widget in (heading("One row for each"), self.keys, heading("One column for each value of")):
             layout.addWidget(widget)
         layout.addWidget(self.across, 0, Qt.AlignmentFlag.AlignLeft)

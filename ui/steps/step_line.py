@@ -14,7 +14,7 @@ from lamella.core.query.source import Source
 from lamella.core.query.steps import Step, Where
 from lamella.ui import theme
 from lamella.ui.steps.chips import ChipState, StepsBar
-from lamella.ui.steps.editors import OtherSource, StepContext
+from lamella.ui.steps.editors import OtherSource, StepContext, StepEditor
 from lamella.ui.steps.kinds import KINDS, step_words
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.tasks import Tasks
@@ -44,7 +44,8 @@ class StepLine(QWidget):
         self.line, self.source = Line(), source
         self.checked = RunnableLine((), (pa.schema([]),), {})
         self.others: Sources = dict
-        self.bar, self.editor = StepsBar(name, icon), None
+        self.bar = StepsBar(name, icon)
+        self.editor: StepEditor | None = None
         self.place: int | None = None
         self._unfinished_place: int | None = None
         self._tasks, self._session = tasks, 0

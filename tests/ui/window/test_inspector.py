@@ -48,7 +48,7 @@ def test_the_row_page_follows_the_current_row(
     go_to(table_tab, 4, "delay")
     qtbot.waitUntil(lambda: ["note", "row 4"] in lines(page.tree))
     assert page.title.text() == "Row 5"
-    page.find.setText("row")
+    page.search.setText("row")
     assert lines(page.tree) == [["note", "row 4"]]
 
 
@@ -159,7 +159,7 @@ def test_values_are_searched_and_one_is_a_filter(
     qtbot.waitUntil(lambda: page.values.topLevelItemCount() == 4)
     assert sorted(line[0] for line in lines(page.values)) == ["(empty text)", "AA", "NULL", "UA"]
     assert {line[1] for line in lines(page.values)} == {"250"}
-    qtbot.keyClicks(page.find, "u")
+    qtbot.keyClicks(page.search, "u")
     qtbot.waitUntil(lambda: [line[0] for line in lines(page.values)] == ["UA"])
     page.values.itemActivated.emit(page.values.topLevelItem(0), 0)
     assert settled().where == (col("carrier") == "UA")

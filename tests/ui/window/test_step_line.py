@@ -50,8 +50,8 @@ def add_step(qtbot: QtBot, tab: DatasetTab, name: str) -> None:
     tab.steps.bar.open_menu()
     menu = tab.steps.bar.menu
     qtbot.waitUntil(menu.isVisible)
-    qtbot.keyClicks(menu.find, name)
-    qtbot.keyClick(menu.find, Qt.Key.Key_Return)
+    qtbot.keyClicks(menu.search, name)
+    qtbot.keyClick(menu.search, Qt.Key.Key_Return)
 
 
 def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
@@ -523,11 +523,11 @@ def test_arrow_keys_go_through_the_steps_that_are_found(qtbot: QtBot, table_tab:
     menu = table_tab.steps.bar.menu
     first = menu.list.currentItem()
     for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-        qtbot.keyClick(menu.find, key)
+        qtbot.keyClick(menu.search, key)
     assert menu.list.currentItem() is first
-    qtbot.keyClicks(menu.find, "nothing is called so")
+    qtbot.keyClicks(menu.search, "nothing is called so")
     for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-        qtbot.keyClick(menu.find, key)
+        qtbot.keyClick(menu.search, key)
     assert menu.list.currentItem() is None
 
 

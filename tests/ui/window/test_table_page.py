@@ -96,7 +96,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(qtbot, window, tmp_pa
 
 
 def test_a_column_is_searched_for_and_gone_to(qtbot, grouped, page):
-    page.find.setText("WO")
+    page.search.setText("WO")
     columns = group(page, "Columns")
     assert [columns.child(n).isHidden() for n in range(3)] == [True, False, True]
     QTest.mouseClick(
