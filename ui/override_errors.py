@@ -33,10 +33,10 @@ arguments of slots."""
 def complete_exceptions() -> None:
     """Wrap the overridden methods of all classes that are derived from Qt's from now on."""
     if sys.version_info < (3, 12):
-        Shiboken.Object.__init_subclass__ = classmethod(_wrap_overrides)
+        Shiboken.Object.__init_subclass__ = classmethod(_wrap_overrides)  # type: ignore[method-assign, assignment] # Qt is patched
 
 
-def _wrap_overrides(cls: type, **options: Any) -> None:
+def _wrap_overrides(cls: type[Shiboken.Object], /, **options: Any) -> None:
     super(Shiboken.Object, cls).__init_subclass__(**options)
     for name, method in list(vars(cls).items()):
         is_override = name in OVERRIDES or name.endswith("Event")

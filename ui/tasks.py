@@ -27,11 +27,11 @@ class Callbacks:
     """Functions to call on the GUI thread: exactly one of the first three, and `discard` with a result that
     `done` does not get."""
 
-    done: Callable[[Any], None] | None = None
-    failed: Callable[[Exception], None] | None = None
-    stopped: Callable[[], None] | None = None
-    progress: Callable[[Progress], None] | None = None
-    discard: Callable[[Any], None] | None = None
+    done: Callable[[Any], object] | None = None
+    failed: Callable[[Exception], object] | None = None
+    stopped: Callable[[], object] | None = None
+    progress: Callable[[Progress], object] | None = None
+    discard: Callable[[Any], object] | None = None
 
 
 class Handle:
@@ -103,12 +103,12 @@ class Tasks(QObject):
     def read(  # noqa: PLR0913 -- a word for each way that it may end
         self,
         work: Callable[[Job], T],
-        done: Callable[[T], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
+        done: Callable[[T], object] | None = None,
+        failed: Callable[[Exception], object] | None = None,
         *,
-        progress: Callable[[Progress], None] | None = None,
-        stopped: Callable[[], None] | None = None,
-        discard: Callable[[T], None] | None = None,
+        progress: Callable[[Progress], object] | None = None,
+        stopped: Callable[[], object] | None = None,
+        discard: Callable[[T], object] | None = None,
         owner: QObject | None = None,
         text: str = "",
         quiet: bool = False,
@@ -129,12 +129,12 @@ class Tasks(QObject):
     def write(  # noqa: PLR0913 -- as for `read`
         self,
         work: Callable[[Job], T],
-        done: Callable[[T], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
+        done: Callable[[T], object] | None = None,
+        failed: Callable[[Exception], object] | None = None,
         *,
-        progress: Callable[[Progress], None] | None = None,
-        stopped: Callable[[], None] | None = None,
-        discard: Callable[[T], None] | None = None,
+        progress: Callable[[Progress], object] | None = None,
+        stopped: Callable[[], object] | None = None,
+        discard: Callable[[T], object] | None = None,
         owner: QObject | None = None,
         text: str = "",
         quiet: bool = False,

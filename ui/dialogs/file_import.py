@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, Literal
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
@@ -36,7 +37,7 @@ from lamella.ui.window.file_readings import FileReading, with_options
 
 SIZE = QSize(960, 656)
 PLAN_AFTER_MS = 250
-NEW = "new"
+NEW: Final = "new"
 MODES: tuple[tuple[str, str], ...] = (
     (NEW, "as a new table"),
     ("append", "added to"),
@@ -185,8 +186,8 @@ class FileImportDialog(WorkDialog):
     # ----------------------------------------------------------------- target
 
     @property
-    def mode(self) -> str:
-        return str(self.mode_box.currentData())
+    def mode(self) -> Literal["new", "append", "replace", "upsert"]:
+        return self.mode_box.currentData()
 
     def _store(self) -> Store | None:
         place = self.store_box.currentIndex()
@@ -248,7 +249,9 @@ class FileImportDialog(WorkDialog):
         preview, store, mode = self.form.preview, self._store(), self.mode
         if self._planning is not None:
             self._planning.cancel()
-        if mode == NEW or preview is None or store is None or not self.table_box.currentText():
+        if preview is None or store is None or not self.table_box.currentText():
+            return
+        if mode == NEW:
             return
         key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
         if mode == "upsert" and not key:

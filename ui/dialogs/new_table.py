@@ -197,7 +197,7 @@ class NewTableDialog(WorkDialog):
         made_of, schema = self._made_of, None if self._made_of is not None else self.schema()
 
         def work(job: Job) -> Table:
-            data = schema.empty_table() if schema is not None else made_of.rows(job)  # type: ignore[union-attr]
+            data = schema.empty_table() if schema is not None else made_of.rows(job)
             return store.create_table(name, data, job=job)
 
         self._run(self._tasks.write, work, self._finish, f"Making {name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -121,7 +121,7 @@ class ReadingColumns(QTableWidget):
         box.activated.connect(lambda place: self._choose(column.key, box.itemText(place)))
         return box
 
-    def eventFilter(self, watched: QWidget, event) -> bool:  # type: ignore[no-untyped-def]
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Let the wheel scroll the columns rather than change a type under the mouse."""
         if event.type() == event.Type.Wheel and isinstance(watched, QComboBox):
             event.ignore()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.selection import Selection
+from lamella.ui.widgets.hosts import widget_of
 
 SCROLL_EVERY_MS = 40
 EDGE = 3
@@ -64,7 +65,7 @@ class Mouse(QObject):
     it starts a drag, or is a click if the mouse does not move."""
 
     def __init__(self, grid: Grid) -> None:
-        super().__init__(grid)
+        super().__init__(widget_of(grid))
         self._grid = grid
         self._grab_place: QPoint | None = None
         self._chooses = False  # from a press that began a range until the button is released

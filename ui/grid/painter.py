@@ -80,32 +80,31 @@ class Inks:
     beyond: QColor
     border: QColor
     subtotal: QColor
-    font: QFont = field(default_factory=QFont)
-    null_font: QFont = field(default_factory=QFont)
-    bold_font: QFont = field(default_factory=QFont)
+    font: QFont
+    null_font: QFont
+    bold_font: QFont
 
     @staticmethod
     def of(look: theme.Theme) -> Inks:
-        names = (
-            "surface",
-            "text",
-            "faint",
-            "grid_line",
-            "accent_soft",
-            "hover",
-            "accent",
-            "danger",
-            "danger_soft",
-            "warning_soft",
-            "muted",
-            "window",
-            "border",
-            "window",
+        inks = Inks(
+            surface=look.color("surface"),
+            text=look.color("text"),
+            null=look.color("faint"),
+            line=look.color("grid_line"),
+            selected=look.color("accent_soft"),
+            waiting=look.color("hover"),
+            accent=look.color("accent"),
+            danger=look.color("danger"),
+            danger_soft=look.color("danger_soft"),
+            out_of_place=look.color("warning_soft"),
+            null_on_color=look.color("muted"),
+            beyond=look.color("window"),
+            border=look.color("border"),
+            subtotal=look.color("window"),
+            font=look.tabular_font(),
+            bold_font=look.tabular_font(bold=True),
+            null_font=look.font("caption"),
         )
-        inks = Inks(*(look.color(name) for name in names))
-        inks.font = look.tabular_font()
-        inks.bold_font = look.tabular_font(bold=True)
-        inks.null_font = look.font("caption")
         inks.null_font.setItalic(True)
         return inks
 
@@ -116,11 +115,15 @@ class PaintedGrid(Protocol):
     grid_model: GridModel
     selection: Selection
     pinning: Pinning
-    marks: dict[tuple[int, int], Mark]
+    marks: Mapping[tuple[int, int], Mark]
     row_marks: Mapping[int, str]
-    row_header: RowHeader
-    row_height: int
     hits: HitPainter | None
+
+    @property
+    def row_header(self) -> RowHeader: ...
+
+    @property
+    def row_height(self) -> int: ...
 
     def horizontalHeader(self) -> QHeaderView: ...
 
@@ -129,6 +132,8 @@ class PaintedGrid(Protocol):
     def rows_between(self, top: int, bottom: int) -> range: ...
 
     def visible_rows(self) -> range: ...
+
+    def visible_columns(self) -> list[int]: ...
 
     def columns_between(self, left: int, right: int) -> list[int]: ...
 

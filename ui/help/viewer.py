@@ -72,8 +72,9 @@ class PageView(QTextBrowser):
         self.document().setDocumentMargin(theme.XL)
         self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
 
-    def loadResource(self, kind: int, url: QUrl) -> object:
+    def loadResource(self, kind: int, url: QUrl | str) -> object:
         """Load a picture of the folder, scaled down to the width of a page if necessary."""
+        url = QUrl(url)
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, url)
         self._pictures.add(url)
@@ -180,7 +181,11 @@ def _style_block(block: QTextBlock) -> None:
         form.setBackground(look.color("sunken"))
         form.setNonBreakableLines(False)
     cursor.mergeBlockFormat(form)
-    fragments = [entry.fragment() for entry in block]
+    fragments = []
+    piece = block.begin()
+    while not piece.atEnd():
+        fragments.append(piece.fragment())
+        piece += 1
     for fragment in fragments:
         form_of_text = fragment.charFormat()
         text_format = QTextCharFormat()

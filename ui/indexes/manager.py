@@ -261,7 +261,7 @@ class IndexesDialog(QDialog):
         drop = box.addButton("Drop", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.finished.connect(lambda _: box.clickedButton() is drop and self._drop(status.index))
+        drop.clicked.connect(lambda: self._drop(status.index))
         box.finished.connect(box.deleteLater)
         box.open()
         return box

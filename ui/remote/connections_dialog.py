@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
@@ -66,7 +67,7 @@ class ConnectionsDialog(WorkDialog):
         self.add_button = QPushButton("Add ▾", accessibleName="Add")
         menu = QMenu(self.add_button)
         for kind in KINDS:
-            menu.addAction(kind.label, lambda kind=kind: self._begin(kind))
+            menu.addAction(kind.label, partial(self._begin, kind))
         self.add_button.setMenu(menu)
         self.kind_label = QLabel()
         theme.variant(self.kind_label, "heading")

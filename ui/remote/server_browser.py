@@ -286,9 +286,10 @@ class ServerBrowser(WorkDialog):
     def _show_folder(self, folder: Address | CatalogFolder) -> None:
         self.hint.clear()
         self.folder = folder
-        is_catalog = isinstance(folder, CatalogFolder)
+        server = folder.server if isinstance(folder, CatalogFolder) else None
+        is_catalog = server is not None
         self.list.show_status(not is_catalog)
-        self.path.show_server(folder.server if is_catalog else None)
+        self.path.show_server(server)
         self.import_button.setToolTip(NO_IMPORT if is_catalog else "")
 
     def _reach(self, number: int, folder: CatalogFolder) -> None:

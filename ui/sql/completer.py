@@ -109,7 +109,7 @@ class Completer(QCompleter):
         self.setWidget(editor)
         self.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.setMaxVisibleItems(MOST_LINES)
-        self.activated[QModelIndex].connect(self._take)
+        self.activated[QModelIndex].connect(self._take)  # type: ignore[index] # a signal with two signatures
 
     @property
     def is_open(self) -> bool:

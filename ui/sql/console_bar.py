@@ -81,7 +81,8 @@ class ConsoleBar(QFrame):
     def form(self) -> NameForm:
         """The form that names a snippet, made on first use."""
         made = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
-        made.named.connect(lambda name: (self._form_popover.close(), self.snippet_named.emit(name)))
+        made.named.connect(lambda _: self._form_popover.close())
+        made.named.connect(self.snippet_named)
         return made
 
     @cached_property

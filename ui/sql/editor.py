@@ -316,11 +316,15 @@ class SqlEditor(QPlainTextEdit):
     # --------------------------------------------------------------------- keys
 
     def event(self, event: QEvent) -> bool:
-        overrides = event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if overrides and QKeySequence(event.keyCombination()) in _OWN_KEYS:
+        kind = event.type()
+        if (
+            kind is QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and QKeySequence(event.keyCombination()) in _OWN_KEYS
+        ):
             event.accept()
             return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if kind is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             self._show_tip(event)
             return True
         return super().event(event)

@@ -63,7 +63,8 @@ class ParameterField(QWidget):
         for widget in (label, self.edit, self.kind):
             layout.addWidget(widget)
         self.kind.currentTextChanged.connect(self._follow_kind)
-        self.edit.textChanged.connect(lambda _: (theme.variant(self.edit, ""), self.changed.emit()))
+        self.edit.textChanged.connect(lambda _: theme.variant(self.edit, ""))
+        self.edit.textChanged.connect(lambda _: self.changed.emit())
         self._follow_kind(self.kind.currentText())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.phrases import duration_text
@@ -32,13 +31,13 @@ class ResultTab(DatasetTab):
         tasks: Tasks,
         commits: Commits,
         saved_views: Path,
-        parent: QWidget | None = None,
     ) -> None:
         self.statement = statement
         self.seconds: float | None = None
         """How long the statement took; None until it has ended, and if it was stopped."""
         self.result = result
-        super().__init__(result, (f"sql {next(_numbers)}", result.name), tasks, commits, saved_views, parent)
+        key = (f"sql {next(_numbers)}", result.name)
+        super().__init__(result, key, tasks, commits, saved_views)
         bar = self.steps.bar
         bar.show_icon("sql")
         bar.save_look = ("Make a table", "table")

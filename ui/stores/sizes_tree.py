@@ -37,7 +37,7 @@ class Bars(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        shares = index.siblingAtColumn(NAME).data(SHARES)
+        shares = index.sibling(index.row(), NAME).data(SHARES)
         if index.column() != BAR or not shares:
             return
         area = QRectF(option.rect).adjusted(theme.S, 0, -theme.S, 0)

@@ -83,8 +83,8 @@ class StoreDialog(WorkDialog):
         margin = theme.L + theme.XS
         layout.setContentsMargins(margin, margin, margin, margin)
         layout.setSpacing(theme.M)
-        for widget in (self.title, self.about):
-            layout.addWidget(widget)
+        layout.addWidget(self.title)
+        layout.addWidget(self.about)
         layout.addLayout(self.form)
         for widget in (self.reason, self.outcome, self.progress):
             layout.addWidget(widget)

@@ -3,7 +3,7 @@ will free."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
@@ -261,14 +261,15 @@ class VerifyDialog(StoreDialog):
         self.problems.clear()
         self.problems.addItems([visible(problem) for problem in report.problems])
         self.problems.setVisible(bool(report.problems))
-        offers: Sequence[tuple[bool, str, Callable[[], object]]] = (
-            (bool(report.strays), "Vacuum…", self.vacuum_requested.emit),
-            (bool(report.damage), "Restore a backup…", self.restore_requested.emit),
+        offers = (
+            (bool(report.strays), "Vacuum…", self.vacuum_requested),
+            (bool(report.damage), "Restore a backup…", self.restore_requested),
         )
-        for is_needed, text, act in offers:
+        for is_needed, text, request in offers:
             if is_needed:
                 button = QPushButton(text)
-                button.clicked.connect(lambda _=False, act=act: (self.accept(), act()))
+                button.clicked.connect(self.accept)
+                button.clicked.connect(request)
                 self.others.addWidget(button)
 
     def _lock(self, locked: bool) -> None:

@@ -302,8 +302,8 @@ class FlowLayout(QLayout):
 
     def _arrange(self, rect: QRect, move: bool) -> int:
         """Arrange the widgets, or only return the height that the lines need."""
-        line, left = [], rect.x()
-        top, tallest = rect.y(), 0
+        line: list[tuple[QLayoutItem, int]] = []
+        left, top, tallest = rect.x(), rect.y(), 0
         for item in self._items:
             if item.isEmpty():
                 continue

@@ -147,10 +147,14 @@ class MessageBar(QWidget):
     def _add(self, label: str, act: Callable[[], object], primary: bool) -> None:
         button = QPushButton(label, self._frame)
         theme.variant(button, "primary" if primary else "ghost")
-        button.clicked.connect(lambda: (self.clear(), act()))
+        button.clicked.connect(lambda: self._do(act))
         self._row.layout().addWidget(button)
         button.show()  # layouts show new widgets only later, and hidden ones have no size
         self._buttons.append(button)
+
+    def _do(self, act: Callable[[], object]) -> None:
+        self.clear()
+        act()
 
     def _drop_buttons(self) -> None:
         for button in self._buttons:

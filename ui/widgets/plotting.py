@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from PySide6.QtCore import QBuffer, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QPen
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QPen, QRgba64
 from PySide6.QtSvg import QSvgGenerator
 
 from lamella.ui import theme
@@ -40,7 +40,7 @@ class _PicturePainter(QPainter):
     """Widens cosmetic pens, whose widths Qt takes as dots of the picture. Items of a scene that are written
     in Python are passed this very object."""
 
-    def setPen(self, pen: QPen | QColor | Qt.PenStyle) -> None:
+    def setPen(self, pen: QPen | Qt.PenStyle | QColor | str | QRgba64 | Qt.GlobalColor | int, /) -> None:
         if isinstance(pen, QPen) and pen.isCosmetic():
             pen = QPen(pen)
             pen.setWidthF(DOTS_PER_POINT * max(pen.widthF(), 1.0))
@@ -65,7 +65,7 @@ def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
     whole = QRect(QPoint(0, 0), size)
     buffer, drawing = QBuffer(), QSvgGenerator()
     drawing.setOutputDevice(buffer)
-    drawing.setResolution(QGuiApplication.primaryScreen().logicalDotsPerInchX())
+    drawing.setResolution(round(QGuiApplication.primaryScreen().logicalDotsPerInchX()))
     drawing.setSize(size)
     drawing.setViewBox(whole)
     drawing.setTitle(title)
@@ -75,7 +75,7 @@ def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
         paint(painter)
     finally:
         painter.end()
-    return _without_repetition(buffer.data().data().decode("utf-8"))
+    return _without_repetition(bytes(buffer.data().data()).decode("utf-8"))
 
 
 _EMPTY_GROUP = re.compile(r"<g [^>]*>\s*</g>\s*")

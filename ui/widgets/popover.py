@@ -187,20 +187,20 @@ class CheckList(QAbstractListModel):
             self.dataChanged.emit(self.index(0), self.index(len(self._names) - 1))
             self.changed.emit()
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self._names)
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt has it
+        return 0 if parent.isValid() else len(self._names)
 
-    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         return super().flags(index) | Qt.ItemFlag.ItemIsUserCheckable
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return visible(self._names[index.row()])
         if role == Qt.ItemDataRole.CheckStateRole:
             return Qt.CheckState.Checked if index.row() in self._checked else Qt.CheckState.Unchecked
         return None
 
-    def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.CheckStateRole:
             return False
         if Qt.CheckState(value) is Qt.CheckState.Checked:
