@@ -237,7 +237,7 @@ class Memory:
         except FileProblem as problem:
             self.report(problem)
 
-    def report(self, problem: Exception) -> None:
+    def report(self, problem: FileProblem) -> None:
         """Log that something cannot be written or read, and show the first such problem."""
         log.warning("%s", problem)
         if not self._is_trouble_known:

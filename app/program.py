@@ -139,7 +139,7 @@ class Program:
         self.windows = Windows(self._make_window)
         self.windows.adopt(self._make_window(self.entries[0] if self.entries else None, self.tasks))
         FirstPaint(self.window).done.connect(self._preload)
-        self._log_first_rows = self.window.tabs.current_changed.connect(self._watch_first_tab)
+        self.window.tabs.current_changed.connect(self._watch_first_tab)
         self.memory.check_writable()
         for problem in problems:
             self._trouble(problem)
@@ -252,14 +252,14 @@ class Program:
         tab = self.window.tabs.dataset_tab
         if tab is None:
             return
-        self.window.tabs.disconnect(self._log_first_rows)
+        self.window.tabs.current_changed.disconnect(self._watch_first_tab)
 
         def look() -> None:
             if tab.view is not None and tab.view.num_rows and tab.grid.grid_model.pages.settled:
-                tab.grid.disconnect(watching)
+                tab.grid.painted.disconnect(look)
                 log.info(FIRST_ROWS_PAINTED, tab.dataset.name, len(sys.modules))
 
-        watching = tab.grid.painted.connect(look)
+        tab.grid.painted.connect(look)
 
     def _import_sample(self, window: MainWindow, then: TabWork | None) -> None:
         show = partial(self._show_sample, window, then)

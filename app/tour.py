@@ -137,9 +137,9 @@ def benchmark(tour: Tour) -> None:
 def look_at_the_dialogs(tour: Tour) -> None:
     for action, kind, name in DIALOGS:
         tour.window.commands[action].trigger()
-        dialog = dialog_of(tour, kind)
-        tour.camera.take(dialog, name)
-        dialog.close()
+        opened = dialog_of(tour, kind)
+        tour.camera.take(opened, name)
+        opened.close()
     tour.window.opening.import_paths([resources.sample("planes"), resources.sample("airports")])
     dialog = dialog_of(tour, ImportDialog)
     tour.wait("the files are recognised", dialog.import_button.isEnabled)

@@ -20,13 +20,13 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
 from lamella.core.bench.engine.costs import Costs, Estimate, refuse_what_does_not_fit, shipped_costs
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.engine.protocol import Doing, Failure, Message, Unsupported
 from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS, unready, workloads_named
 from lamella.core.bench.results.compare import SLOWER, comparison_table
 from lamella.core.bench.results.compare import compare as compared
 from lamella.core.bench.results.console import Console, finish, has_failures
 from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
-from lamella.core.bench.results.records import Sample, need_folder, read_json
+from lamella.core.bench.results.records import Record, Sample, need_folder, read_json
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import Recording, RunSummary, SavedRun, combine
 from lamella.core.bench.results.store import SavedRuns
@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.delete:
         return delete(saved_runs, arguments.delete)
     if arguments.compare:
-        return compare(saved_runs, *arguments.compare, arguments.systems, arguments.tolerance)
+        before, after = arguments.compare
+        return compare(saved_runs, before, after, arguments.systems, arguments.tolerance)
     return _benchmark(_choice(arguments, saved_runs), saved_runs, arguments)
 
 
@@ -408,7 +409,8 @@ def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
     """The part of a run that is about these workloads."""
-    measured = dict.fromkeys(item.workload for item in (*run.records, *run.failures, *run.unsupported))
+    items: Sequence[Record | Failure | Unsupported] = (*run.records, *run.failures, *run.unsupported)
+    measured = dict.fromkeys(item.workload for item in items)
     if not measured.keys() & workloads:
         raise LamellaError(
             f"{run.title}: it did not measure {', '.join(sorted(workloads))}",

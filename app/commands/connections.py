@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
 from lamella.app.command_options import names
 from lamella.app.commands import OK, terminal
@@ -63,7 +64,7 @@ def _add(arguments: argparse.Namespace, saved: Connections) -> None:
     print(f"The connection '{name}' is saved in {saved.path}")
 
 
-def _secrets(words: list[str]) -> dict[str, str]:
+def _secrets(words: Sequence[str]) -> dict[str, str]:
     """Read `NAME=REFERENCE` words. Errors do not quote them: the user may have typed the secret itself."""
     secrets = {}
     for word in words:

@@ -129,8 +129,9 @@ def checks(arguments: argparse.Namespace) -> int:
     """Set what the options say, as one undo step; without options, list the defaults and checks."""
     take_table(arguments, "store", "table", "column")
     name, one_of = arguments.column, arguments.one_of
-    flags = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
-    changes = any(flag is not None for flag in flags.values()) or one_of is not None or arguments.any_value
+    required, unique = _yes(arguments.required), _yes(arguments.unique)
+    sets_flag = required is not None or unique is not None
+    changes = sets_flag or one_of is not None or arguments.any_value
     sets_default = arguments.default is not None or arguments.no_default
     if (changes or sets_default) and name is None:
         raise LamellaError("The column is not given", fix="Name it after the table")
@@ -145,7 +146,7 @@ def checks(arguments: argparse.Namespace) -> int:
             if changes:
                 values = [] if arguments.any_value else one_of
                 allowed = None if values is None else [_value(value, kind) for value in values]
-                columns.set_checks(name, **flags, one_of=allowed, job=job)
+                columns.set_checks(name, required=required, unique=unique, one_of=allowed, job=job)
             if sets_default:
                 text = arguments.default
                 columns.set_default(name, None if text is None else _value(text, kind))

@@ -61,8 +61,9 @@ def data_output() -> TextIO:
 
 def with_colours(stream: TextIO) -> TextIO:
     """The same stream, with colour codes allowed."""
-    known = isinstance(stream, VisibleControls)
-    coloured: Any = VisibleControls(stream.stream, colours=True) if known else stream
+    if not isinstance(stream, VisibleControls):
+        return stream
+    coloured: Any = VisibleControls(stream.stream, colours=True)
     return coloured
 
 
@@ -110,8 +111,8 @@ def follow_settings() -> None:
     problems: list[FileProblem]
     try:
         settings, problems = settings_file.load(settings_file.settings_path())
-    except FileProblem as problem:  # commands work without a settings folder, with the defaults
-        settings, problems = settings_file.Settings(), [problem]
+    except FileProblem as error:  # commands work without a settings folder, with the defaults
+        settings, problems = settings_file.Settings(), [error]
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
     settings_file.apply_limits(settings)
