@@ -43,6 +43,7 @@ from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.grid.input import last_place
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.selection_figures import disjoint_parts
@@ -120,7 +121,7 @@ class BlockEditing(QObject):
     import_requested = Signal(object, str, object)
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.dialog: PasteDialog | None = None
 

@@ -37,6 +37,7 @@ from lamella.ui.grid import input as keys
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.block_editing import ID_STAYS
 from lamella.ui.window.loader import Tab, TableCell
 
@@ -59,7 +60,7 @@ class Edits(QObject):
     again = Signal(Edit)
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._edits: list[Edit] = []
         tab.loader.loaded.connect(self._drop_stored)
@@ -228,7 +229,7 @@ class CellEditing(QObject):
     fill_requested = Signal(object)
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab, self.edits = tab, Edits(tab)
         self._editor: Editor | None = None
         self._reason: Reason | None = None

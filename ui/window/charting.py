@@ -18,6 +18,7 @@ from lamella.core.query.source import ComputedSource
 from lamella.ui.dialogs.file_dialog import ask_new_file
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.file_watch import folder_of, source_files
 from lamella.ui.window.loader import Tab, TabContent
 
@@ -51,7 +52,7 @@ class Charting(QObject):
 
     def __init__(self, tab: ChartedTab, place: QHBoxLayout, choices: Path) -> None:
         """`place` is the layout that holds the grid; `choices` is the file that remembers export options."""
-        super().__init__(tab)  # type: ignore[arg-type]
+        super().__init__(widget_of(tab))
         self._tab, self._place, self._choices = tab, place, choices
         self.view: ChartView | None = None
         self._conditions: dict[frozenset[str], Filter] = {}

@@ -21,6 +21,7 @@ from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, fr
 from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import with_change
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.loader import Tab
 
 LISTED = frozenset({"eq", "in", "is_null", "is_true", "is_false"})
@@ -71,7 +72,7 @@ class ColumnFilters(QObject):
     all of its conditions."""
 
     def __init__(self, tab: FilteredTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._line: Line | None = None
         self._typed_above, self._visit = "", 0

@@ -12,6 +12,7 @@ from lamella.ui import theme
 from lamella.ui.formats.format_form import FormatForm
 from lamella.ui.formats.formats import can_be_shaded, form_of
 from lamella.ui.grid.view import GridView
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.loader import Tab
 
@@ -20,7 +21,7 @@ class ColumnFormats(QObject):
     """Opens the format forms of one tab."""
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.form: FormatForm | None = None
 

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 from lamella.core.arrow.types import ID
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.view import GridView
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.loader import Loader, TabContent
 from lamella.ui.window.memory import Memory
 
@@ -106,7 +107,7 @@ class ColumnLayout(QObject):
     columns are shown; formats and widths are remembered by name, whatever is shown."""
 
     def __init__(self, tab: LaidOutTab) -> None:
-        super().__init__(tab)  # type: ignore[arg-type]
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._memory: Memory | None = None
         self._own: dict[str, Any] = {}

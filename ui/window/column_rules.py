@@ -11,6 +11,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.column_rules import Rules, RulesForm, read_rules
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.column_formats import open_beside_column
 from lamella.ui.window.loader import Tab
@@ -20,7 +21,7 @@ class ColumnRulesForms(QObject):
     """Opens the form for a column of the tab's table."""
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.form: RulesForm | None = None
 

@@ -25,6 +25,7 @@ from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.editors import OtherSource
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.controls import ICON_GAP
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import folder_of, source_files
@@ -72,7 +73,7 @@ class Comparing(QObject):
 
     def __init__(self, tab: ComparedTab, place: QHBoxLayout, exports: Path) -> None:
         """`place` is the layout that holds the grid; `exports` is the file that remembers export options."""
-        super().__init__(tab)  # type: ignore[arg-type]
+        super().__init__(widget_of(tab))
         self._tab, self._place, self._exports = tab, place, exports
         self.view: ComparisonView | None = None
         self.copying: Copying | None = None

@@ -18,6 +18,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.line import split_steps
 from lamella.core.store.importing import read_column_as
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.file_readings import with_options
 from lamella.ui.window.file_watch import FileTab
 
@@ -27,7 +28,7 @@ class Conversions(QObject):
     off the GUI thread while the menu is open."""
 
     def __init__(self, tab: FileTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._counting: Handle | None = None
 

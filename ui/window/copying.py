@@ -17,6 +17,7 @@ from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells, CopyFormat
 from lamella.ui.window.loader import Tab
 
@@ -28,7 +29,7 @@ Part = tuple[CellRange, list[str]]
 
 class Copying(QObject):
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
 
     def copy(self, headers: bool = False) -> None:

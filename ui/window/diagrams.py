@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from lamella.core.errors import StoreProblem
 from lamella.core.query.line import Line
+from lamella.ui.widgets.hosts import widget_of
 
 if TYPE_CHECKING:
     from lamella.core.store.store import Store
@@ -42,7 +43,7 @@ class DiagramWindow(Protocol):
 
 class Diagrams(QObject):
     def __init__(self, window: DiagramWindow) -> None:
-        super().__init__(window)  # type: ignore[call-overload]
+        super().__init__(widget_of(window))
         self._window = window
         self._open: list[RelationsTab] = []
         window.commits.committed.connect(self._note_commit)

@@ -21,6 +21,7 @@ from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.copy_formats import BY_ID, Cells
 from lamella.ui.window.copying import ASK_ABOVE, Part, cell_pages
 from lamella.ui.window.failures import temporary_file_problem
@@ -106,7 +107,7 @@ class DragSource(QObject):
     """Drags the selected cells of one tab out of the window."""
 
     def __init__(self, tab: DragTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         tab.grid.drag_requested.connect(self.drag)
 

@@ -20,6 +20,7 @@ from lamella.core.query.source import whole_snapshot
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.file_readings import FileReading, with_options
 from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files
@@ -51,7 +52,7 @@ class Failures(QObject):
     itself is damaged or incomplete, until the file is opened again."""
 
     def __init__(self, tab: OpenedTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._text = ""
         self._lost: tuple[str, Choice] | None = None
@@ -136,7 +137,7 @@ class Reopening(QObject):
     chosen = Signal(FileReading)
 
     def __init__(self, tab: OpenedTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self.reading = FileReading()
         self._tab = tab
 

@@ -12,6 +12,7 @@ from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.failures import Failures
 from lamella.ui.window.loader import Tab, TabContent, load
 
@@ -37,7 +38,7 @@ class FileFilling(QObject):
     """Fills the file of one tab: reads on until all rows are cached or the user stops it."""
 
     def __init__(self, tab: FilledTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._is_due = True
         self._reading: Handle | None = None

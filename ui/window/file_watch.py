@@ -21,6 +21,7 @@ from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.loader import Tab
 
@@ -150,7 +151,7 @@ def files_of(dataset: Dataset) -> list[str]:
     """The files whose changes change the content, including a database's log."""
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
-    return [str(path) for path in getattr(dataset, "watched_paths", getattr(dataset, "paths", ()))]
+    return [str(path) for path in getattr(dataset, "watched_paths", dataset.paths)]
 
 
 def source_files(tab: Tab) -> list[Path]:
@@ -191,7 +192,7 @@ class FileWatch(QObject):
     offered once per change."""
 
     def __init__(self, tab: FileTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._watcher = _watcher()
         self._paths: set[str] = set()

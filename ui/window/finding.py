@@ -27,6 +27,7 @@ from lamella.ui.grid.texts import ROUNDED, ROUNDED_DIGITS, screen_texts
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.controls import breakable
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.loader import Tab
@@ -63,7 +64,7 @@ class Finding(QObject):
 
     def __init__(self, tab: SearchedTab, place: QHBoxLayout) -> None:
         """`place` is the layout that holds the grid."""
-        super().__init__(tab)  # type: ignore[arg-type]
+        super().__init__(widget_of(tab))
         self._tab, self._place = tab, place
         self._bar: FindBar | None = None
         self._words: WordSearchPanel | None = None

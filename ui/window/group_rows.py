@@ -19,6 +19,7 @@ from lamella.ui.grid.texts import screen_texts
 from lamella.ui.grid.tree import OpenGroups, TreeRows, all_open, none_open
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.copy_formats import BY_ID, Cells
 from lamella.ui.window.loader import Tab, TabContent
 
@@ -53,7 +54,7 @@ class GroupRows(QObject):
     rows_changed = Signal()
 
     def __init__(self, tab: GroupedTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._handle: Handle | None = None
         self._opening: Handle | None = None

@@ -24,6 +24,7 @@ from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.name_form import NameForm
 from lamella.ui.widgets.popover import Popover
@@ -63,7 +64,7 @@ class LineActions(QObject):
     views_changed = Signal()
 
     def __init__(self, tab: LineTab, saved_views: Path) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab, self._saved_views, self._problem = tab, saved_views, ""
         self.form = NameForm(
             "view", "Saves the steps, the layout of the columns and the chart; rows are read again each time."

@@ -34,6 +34,7 @@ from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.tree import FindRows, GroupView, OpenGroups, TreeRows, none_open, open_again
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.commits import Commits, id_at, row_of
 from lamella.ui.window.kept_rows import EditedCells, KeptRows, RowReasons
@@ -331,24 +332,38 @@ class Staging(Protocol):
 class Tab(Protocol):
     """A tab of rows, as far as its parts need to know it."""
 
-    name: str
     key: tuple[str, ...]
     dataset: Dataset
     line: Line
-    table: Table | None
-    editable: Table | None
     standing: Standing
     content: TabContent | None
-    view: View | None
-    rows: Rows | None
     grid: GridView
     messages: MessageBar
-    failures: FailureMessages
     tasks: Tasks
     commits: Commits
     loader: Loader
     cells: TableCells
-    review: Staging
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def table(self) -> Table | None: ...
+
+    @property
+    def editable(self) -> Table | None: ...
+
+    @property
+    def view(self) -> View | None: ...
+
+    @property
+    def rows(self) -> Rows | None: ...
+
+    @property
+    def failures(self) -> FailureMessages: ...
+
+    @property
+    def review(self) -> Staging: ...
 
     def open_group(self, row: int) -> None: ...
 
@@ -361,7 +376,7 @@ class TableCells(QObject):
     moved = Signal()
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._cells: WeakSet[TableCell] = WeakSet()
         tab.loader.loaded.connect(self._loaded)

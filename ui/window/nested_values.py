@@ -20,6 +20,7 @@ from lamella.core.query.steps import Compute, Step
 from lamella.ui import theme
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.value_popup import Node, ValuePopup
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_formats import open_beside_column
@@ -75,7 +76,7 @@ class NestedValues(QObject):
     """The nested values of one tab."""
 
     def __init__(self, tab: NestedTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.popup: ValuePopup | None = None
         tab.grid.value_requested.connect(self.open)

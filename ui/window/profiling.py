@@ -16,6 +16,7 @@ from lamella.core.phrases import quantity
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.engine_figures import shown_rows
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.comparing import Comparing
 from lamella.ui.window.file_watch import source_files
@@ -41,7 +42,7 @@ class Profiling(QObject):
 
     def __init__(self, tab: ProfiledTab, place: QHBoxLayout, choices: Path) -> None:
         """`place` is the layout that holds the grid; `choices` is the file that remembers export options."""
-        super().__init__(tab)  # type: ignore[call-overload]
+        super().__init__(widget_of(tab))
         self._tab, self._place, self._choices = tab, place, choices
         self.view: ProfilesView | None = None
         tab.loader.loaded.connect(self._follow)

@@ -13,6 +13,7 @@ from lamella.core.query.source import Remote
 from lamella.core.query.spark.spill import most_rows
 from lamella.ui import theme
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.file_readings import FileReading, with_options
 from lamella.ui.window.loader import Tab, TabContent
 
@@ -60,7 +61,7 @@ class RemoteRowsBar(QFrame):
 
 class RemoteRows(QObject):
     def __init__(self, tab: RemoteTab) -> None:
-        super().__init__(tab)  # type: ignore[call-overload]
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._handle: Handle | None = None
         self.bar = RemoteRowsBar()

@@ -41,6 +41,7 @@ from lamella.ui.editing.staged_edits import (
 )
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab, TabContent
@@ -104,7 +105,7 @@ class Review(QObject):
     changed = Signal()
 
     def __init__(self, tab: ReviewedTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self._edits: list[StagedEdit] = []
         self._undone: list[StagedEdit] = []

@@ -16,6 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.source import whole_snapshot
 from lamella.core.store.store import Store
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.commits import row_of
 from lamella.ui.window.open_files import OpenFile, open_files
 
@@ -35,7 +36,7 @@ class Searches(QObject):
     """The search tab of a window, which keeps its state while other tabs are shown."""
 
     def __init__(self, window: Window) -> None:
-        super().__init__(window)  # type: ignore[call-overload]
+        super().__init__(widget_of(window))
         self._window = window
         self._tab: SearchEverywhere | None = None
 

@@ -20,6 +20,7 @@ from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import MINUS, whole_texts
 from lamella.ui.grid.tree import TreeRows
+from lamella.ui.widgets.hosts import widget_of
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle
@@ -179,7 +180,7 @@ class SelectionFigures(QObject):
     changed = Signal()
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self.text = ""
         self._tab = tab
         self._handle: Handle | None = None

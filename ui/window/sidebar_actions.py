@@ -18,6 +18,7 @@ from lamella.core.remote.spark_catalog import CatalogFolder
 from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.store.store import Store
 from lamella.ui import theme
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.benchmarking import benchmark_table
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -35,7 +36,7 @@ LINE: Choice = ("", "", lambda: None)
 
 class SidebarActions(QObject):
     def __init__(self, window: Window) -> None:
-        super().__init__(window)
+        super().__init__(widget_of(window))
         self._window = window
         self._files: list[Path] = []
         self._problem = ""

@@ -18,6 +18,7 @@ from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.ui.dialogs.file_dialog import ask_folder
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.store_following import (
     StoreWatch,
@@ -94,7 +95,7 @@ class Moved:
 
 class StoreActions(QObject):
     def __init__(self, window: StoreWindow) -> None:
-        super().__init__(window)  # type: ignore[call-overload]
+        super().__init__(widget_of(window))
         self._window = window
         self._pages: list[StorePage] = []
         self._reopened: Store | None = None

@@ -12,6 +12,7 @@ from PySide6.QtGui import QCursor, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.remote.addresses import is_address
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.drag_source import file_data, run_drag
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class TabDrag(QObject):
     """The one whose window's current tab is being dragged."""
 
     def __init__(self, window: DragWindow) -> None:
-        super().__init__(window)  # type: ignore[call-overload]
+        super().__init__(widget_of(window))
         self._window = window
         window.tabs.dragged_out.connect(self.drag)
         window.installEventFilter(self)  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from lamella.core.store.table import Table
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.related_rows import Follow
 from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.commits import id_at
 from lamella.ui.window.file_watch import is_file, version_of
 from lamella.ui.window.loader import Tab
@@ -46,7 +47,7 @@ class TabRelations(QObject):
     back_requested = Signal()
 
     def __init__(self, tab: Tab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.links: tuple[Link, ...] = ()
         self.problem = ""

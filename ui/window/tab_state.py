@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, SignalInstance
 
 from lamella.core.jobs import Job
 from lamella.core.query.line_json import line_to_json
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_layout import layout_of, show_layout
@@ -55,7 +56,7 @@ class TabState(QObject):
     """The state of one tab, whose `state_changed` is emitted when it may have changed."""
 
     def __init__(self, tab: StatefulTab) -> None:
-        super().__init__(tab)
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.stamp: list[int] | None = None
         self._place_to_restore: dict[str, Any] = {}

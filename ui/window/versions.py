@@ -16,6 +16,7 @@ from lamella.core.store.rows import OldVersion
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.comparing import Comparing
 from lamella.ui.window.loader import Tab
 
@@ -41,7 +42,7 @@ class Versions(QObject):
     changed = Signal()
 
     def __init__(self, tab: VersionedTab) -> None:
-        super().__init__(tab)  # type: ignore[arg-type]
+        super().__init__(widget_of(tab))
         self._tab = tab
         self.banner: VersionBanner | None = None
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.memory import WindowEntry
 from lamella.ui.window.pending_tab import PendingTab
 from lamella.ui.window.restored_tabs import (
@@ -72,7 +73,7 @@ class Workspace(QObject):
     failed = Signal(Exception)
 
     def __init__(self, window: Window, splitter: QSplitter, entry: WindowEntry) -> None:
-        super().__init__(window)  # type: ignore[call-overload]
+        super().__init__(widget_of(window))
         self.entry, self.is_on = entry, True
         self._window, self._splitter = window, splitter
         self._states: dict[QWidget, dict[str, Any]] = {}
