@@ -457,6 +457,10 @@ class StepsBar(QFrame):
     def popover(self) -> Popover:
         return Popover(self.menu, self)
 
+    def insert_chip(self, chip: QWidget) -> None:
+        """Insert a chip before the chart's."""
+        self._line.insertWidget(self._line.indexOf(self.chart), chip)
+
     def open_menu(self, place: int | None = None) -> None:
         """Choose a step to add, at the usual position or before a step."""
         self._place = place
@@ -536,14 +540,14 @@ class StepsBar(QFrame):
         self.copy.setToolTip("Copy the steps as text")
         self.save.setToolTip("Save the steps under a name")
         self.save.clicked.connect(self.save_requested)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(theme.M, 0, theme.S, 0)
-        layout.setSpacing(theme.XS)
-        layout.addWidget(self._icon)
-        layout.addWidget(self.source)
-        layout.addWidget(self._scroll, 1)
+        self._line = QHBoxLayout(self)
+        self._line.setContentsMargins(theme.M, 0, theme.S, 0)
+        self._line.setSpacing(theme.XS)
+        self._line.addWidget(self._icon)
+        self._line.addWidget(self.source)
+        self._line.addWidget(self._scroll, 1)
         for widget in (self.chart, self.copy, self.save):
-            layout.addWidget(widget)
+            self._line.addWidget(widget)
         self.strip.add.clicked.connect(lambda _=False: self.open_menu())
         self.strip.drop_requested.connect(self.move_requested)
         theme.current().changed.connect(self._restyle)

@@ -22,6 +22,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.grid.view import GridView
 from lamella.ui.steps.editors import OtherSource
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.controls import ICON_GAP
@@ -83,8 +84,7 @@ class Comparing(QObject):
         theme.variant(self.chip, "chip")
         self.chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.chip.setAccessibleName("Close the comparison")
-        layout = tab.steps.bar.layout()
-        layout.insertWidget(layout.indexOf(tab.steps.bar.chart), self.chip)  # type: ignore[attr-defined]
+        tab.steps.bar.insert_chip(self.chip)
         self.chip.clicked.connect(self.hide)
         tab.commits.committed.connect(self._follow_commit)
         tab.steps.changed.connect(lambda *_: self.hide())
@@ -294,7 +294,7 @@ class Comparing(QObject):
             view.apply_requested.connect(self.ask_apply)
             view.swap_requested.connect(self.swap)
             view.options_requested.connect(lambda: self.ask(self._tab.steps.others()))
-            self.copying = Copying(_CopiedRows(self._tab, view))  # type: ignore[arg-type]
+            self.copying = Copying(_CopiedRows(self._tab, view))
         return self.view
 
     def _name_chip(self, text: str) -> None:
@@ -307,12 +307,12 @@ class Comparing(QObject):
         self.chip.setIconSize(theme.current().icon_size())
 
 
-class _CopiedRows(QObject):
+class _CopiedRows:
     """The comparison as a source of rows to copy."""
 
     def __init__(self, tab: ComparedTab, view: ComparisonView) -> None:
-        super().__init__(view)
-        self.grid, self.dataset, self.tasks = view.grid, tab.dataset, tab.tasks
+        self.grid: GridView = view.grid
+        self.dataset, self.tasks = tab.dataset, tab.tasks
         self.messages, self.failures = tab.messages, tab.failures
         self._view = view
 

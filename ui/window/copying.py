@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
+from lamella.core.datasets.base import Dataset
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.ui.editing.pasted_block import CELLS_FORMAT, clipboard_lines
@@ -17,9 +20,11 @@ from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
-from lamella.ui.widgets.hosts import widget_of
+from lamella.ui.grid.view import GridView
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells, CopyFormat
-from lamella.ui.window.loader import Tab
+from lamella.ui.window.loader import FailureMessages
 
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000
@@ -27,9 +32,24 @@ CHUNK_CELLS = 100_000
 Part = tuple[CellRange, list[str]]
 
 
+class CopiedTab(Protocol):
+    """What a grid shows, to be copied: the rows of a tab, or a comparison."""
+
+    grid: GridView
+    dataset: Dataset
+    tasks: Tasks
+    messages: MessageBar
+
+    @property
+    def rows(self) -> Rows | None: ...
+
+    @property
+    def failures(self) -> FailureMessages: ...
+
+
 class Copying(QObject):
-    def __init__(self, tab: Tab) -> None:
-        super().__init__(widget_of(tab))
+    def __init__(self, tab: CopiedTab) -> None:
+        super().__init__(tab.grid)
         self._tab = tab
 
     def copy(self, headers: bool = False) -> None:
@@ -54,10 +74,10 @@ class Copying(QObject):
         grid = self._tab.grid
         if not grid.selection.blocks:
             return None
-        menu = QMenu("Copy as", self._tab)
+        menu = QMenu("Copy as", grid)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for format_ in FORMATS:
-            menu.addAction(format_.label, lambda format_=format_: self.copy_as(format_))
+            menu.addAction(format_.label, partial(self.copy_as, format_))
         rect = grid.cell_rect(grid.selection.current)
         inside = rect is not None and grid.viewport().rect().intersects(rect)
         point = rect.bottomLeft() if rect is not None and inside else QPoint(0, 0)
@@ -90,7 +110,7 @@ class Copying(QObject):
             ),
             put_on_clipboard,
             self._tab.failures.show,
-            owner=self._tab,
+            owner=self,
             text="Copying",
         )
 

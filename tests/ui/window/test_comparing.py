@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QDialog, QMenu
 
 from lamella.core.query.comparison import RowChange
 from lamella.ui.comparison.apply_dialog import ApplyDialog
@@ -132,6 +133,17 @@ def test_what_is_selected_is_copied(qtbot, window, compared):
     compared.grid.go_to(4, compared.grid.place(compared.grid.grid_model.names.index("note")))
     window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "row 4")
+
+
+def test_what_is_selected_is_copied_in_a_chosen_format(qtbot, window, compared):
+    compared.grid.go_to(4, compared.grid.place(compared.grid.grid_model.names.index("note")))
+    window.commands["copy_as"].trigger()
+    menu = next(menu for menu in compared.findChildren(QMenu) if menu.isVisible())
+    next(action for action in menu.actions() if action.text() == "JSON").trigger()
+    menu.close()
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: tab.messages.label.text() == "Copied 1 row as JSON")
+    assert json.loads(QGuiApplication.clipboard().text()) == [{"note": "row 4"}]
 
 
 @pytest.mark.slow
