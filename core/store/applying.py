@@ -18,6 +18,7 @@ from lamella.core.query.comparison.columns import ColumnPair
 from lamella.core.query.comparison.comparison import ROWS_A_BLOCK, Comparison, rows_of
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.commit import Commit
+from lamella.core.store.rows import snapshot_version
 from lamella.core.store.table import Table
 
 
@@ -73,7 +74,7 @@ def apply_comparison(
     rows = _added_rows(comparison, pairs) if chosen.added and len(comparison.added) else None
     gone = _ids(comparison, comparison.removed) if chosen.removed and len(comparison.removed) else None
     text = message or f"apply differences from {comparison.titles[1]}"
-    version = int(str(comparison.before.token[1]))
+    version = snapshot_version(comparison.before)
     return table.edit(cells, rows, gone, text, work, expected_version=version)
 
 

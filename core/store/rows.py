@@ -176,3 +176,10 @@ class OldVersion(RowsById):
                 f"{self.name}: version {self.version} has no versions of its own", fix="Use the table's as_of"
             )
         return self._table_version
+
+
+def snapshot_version(snapshot: Snapshot) -> int:
+    """The version of the table whose rows a snapshot has."""
+    version = snapshot.token[1]
+    assert isinstance(version, int)
+    return version

@@ -17,6 +17,7 @@ from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store.commit import Commit
+from lamella.core.store.rows import snapshot_version
 
 ID = "_id"
 NO_LONGER_MATCHES = "No longer matches the filter. It stays here until you refresh (F5)."
@@ -44,7 +45,9 @@ class RowReasons(Mapping[int, str]):
 
     def __contains__(self, row: object) -> bool:
         """Cheap: the painter asks for every null on screen."""
-        place = int(self._rows.searchsorted(row))
+        if not isinstance(row, int | np.integer):
+            return False
+        place = int(np.searchsorted(self._rows, row))
         return place < len(self._rows) and bool(self._rows[place] == row)
 
     def __iter__(self) -> Iterator[int]:
@@ -105,7 +108,7 @@ class KeptRows:
         query differs, or if someone else changed the table as well. Blocks."""
         if (where, sort) != (self.where, self.sort):
             return None
-        before, after = _version(self.view.snapshot), _version(snapshot)
+        before, after = snapshot_version(self.view.snapshot), snapshot_version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
         in_view = self.in_view(self.view.follow(snapshot, self.inserted))
@@ -166,7 +169,3 @@ def _positions(view: View, rows: np.ndarray) -> np.ndarray:
 def _ids(view: View, rows: np.ndarray) -> Sequence[int]:
     pages = (view.page(run.start, len(run), [ID]).column(0) for run in runs_of(rows))
     return [row_id for page in pages for row_id in to_numpy(page).tolist()]
-
-
-def _version(snapshot: Snapshot) -> int:
-    return int(snapshot.token[1])  # type: ignore[call-overload, no-any-return]

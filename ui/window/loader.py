@@ -17,6 +17,7 @@ from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.phrases import duration_text, quantity
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.source import ComputedSource
@@ -83,7 +84,7 @@ class TabContent:
         return self.view.num_rows - len(self.out_of_place.unmatched)
 
     @property
-    def view(self) -> View:
+    def view(self) -> View | ComputedView:
         return self.lines.view
 
     @property
@@ -163,9 +164,12 @@ class Loader(QObject):
         deleted: Iterable[range] = (),
     ) -> None:
         """Keep the shown rows where they are after a commit that edited or deleted some and added new ones,
-        which come last."""
-        if self.kept is None or self.kept.view is not content.view:
-            self.kept = KeptRows(content.view, content.where, content.sort, numbering=content.numbering)
+        which come last. Rows with computed columns are read anew."""
+        view = content.view
+        if isinstance(view, ComputedView):
+            return
+        if self.kept is None or self.kept.view is not view:
+            self.kept = KeptRows(view, content.where, content.sort, numbering=content.numbering)
         self.kept = self.kept.with_commit(commit, edited, deleted)
 
     def _finish(self, content: TabContent) -> None:
@@ -287,13 +291,13 @@ class TableCell:
     """A cell of the row that was `row` of `view`. `row` is its number in `numbering`, which is that of the
     current view once the row has been looked up there; None if that view lacks it."""
 
-    def __init__(self, view: View, row: int, name: str, numbering: object) -> None:
+    def __init__(self, view: View | ComputedView, row: int, name: str, numbering: object) -> None:
         self._view, self._first_row = view, row
         self.name = name
         self.numbering = numbering
         self.row: int | None = row
 
-    def is_in(self, view: View) -> bool:
+    def is_in(self, view: View | ComputedView) -> bool:
         """Whether its row may be among those of the view: the rows of a rewritten file have other numbers."""
         snapshot = view.snapshot
         return snapshot.ids is not None or snapshot is self._view.snapshot
@@ -354,7 +358,7 @@ class Tab(Protocol):
     def editable(self) -> Table | None: ...
 
     @property
-    def view(self) -> View | None: ...
+    def view(self) -> View | ComputedView | None: ...
 
     @property
     def rows(self) -> Rows | None: ...

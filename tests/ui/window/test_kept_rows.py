@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from lamella import Store, col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.window import loader
@@ -131,3 +134,13 @@ def test_a_change_that_is_stored_once_other_rows_are_shown_says_nothing_of_them(
     settled()
     assert delays(table_tab) == list(range(10)) and not table_tab.grid.row_marks
     assert table_tab.messages.label.text() == "Set delay: 1 row changed" and table.get(900)["delay"] == 55
+
+
+def test_rows_beside_a_computed_column_are_read_anew_after_a_commit(table_tab, table, settled) -> None:
+    table_tab.apply(Line.of([Compute((("twice", col("delay") * 2),))]))
+    settled()
+    commit = table.edit([pa.table({"_id": [3], "delay": [5003]})])
+    table_tab.loader.keep(table_tab.content, commit, [(range(3, 4), ("delay",))])
+    table_tab.apply(Line())
+    settled()
+    assert delays(table_tab)[:5] == [0, 1, 2, 5003, 4] and not table_tab.grid.row_marks
