@@ -299,7 +299,7 @@ class MainWindow(QMainWindow):
         offer(why)
 
     def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: Typed) -> None:
-        tab = self.tabs.find(key)
+        tab = self.tabs.find_dataset(key)
         if tab is None or not shiboken6.isValid(old):  # closed while its rows were imported
             return
         tab.follow(old, row, column)
@@ -469,7 +469,8 @@ class MainWindow(QMainWindow):
         self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
-        self.library.stores_changed.connect(lambda _: (self.consoles.follow_changes(), self.update_state()))
+        self.library.stores_changed.connect(lambda _: self.consoles.follow_changes())
+        self.library.stores_changed.connect(lambda _: self.update_state())
         self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
         self.tasks.busy_changed.connect(self.update_state)
@@ -514,7 +515,7 @@ class MainWindow(QMainWindow):
             tab.column_layout.save()
         for console in self.consoles.all:
             console.keep_draft()
-        self.memory.save_geometry(self.saveGeometry().data())
+        self.memory.save_geometry(bytes(self.saveGeometry().data()))
         is_last = not self.others()
         self.workspace.close(is_restored=is_last or self.is_quitting)
         self.help.close()

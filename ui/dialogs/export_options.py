@@ -27,6 +27,7 @@ from lamella.ui import theme
 from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
+Field = QCheckBox | NumberBox | ColumnsChoice | QLineEdit | QComboBox
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
 """How invisible values are shown in a list of suggestions."""
 CHOICE_WORDS = {
@@ -64,7 +65,7 @@ class FormatOptions(QWidget):
         self._options = [
             candidate for candidate in known.options if candidate.in_form and candidate.name not in settled
         ]
-        self.fields: dict[str, QWidget] = {}
+        self.fields: dict[str, Field] = {}
         layout = FieldForm(self)
         layout.setContentsMargins(0, 0, theme.S, 0)
         layout.setHorizontalSpacing(theme.L)
@@ -95,7 +96,7 @@ class FormatOptions(QWidget):
         chosen = self.values()
         return {o.name: chosen[o.name] for o in self.format.options if o.lasting and o.name in chosen}
 
-    def _field(self, option: Option, columns: Sequence[str], value: Any) -> QWidget:
+    def _field(self, option: Option, columns: Sequence[str], value: Any) -> Field:
         if option.kind == "switch":
             box = QCheckBox(option.label)
             box.setChecked(bool(value))
@@ -137,7 +138,7 @@ class FormatOptions(QWidget):
             return tuple(field.names)
         if isinstance(field, QComboBox) and not field.isEditable():
             return field.currentData()
-        text = field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
+        text = field.currentText() if isinstance(field, QComboBox) else field.text()
         return {label: value for value, label in SHOWN_AS.items()}.get(text, text)
 
 

@@ -29,7 +29,7 @@ class NameIcons(QFileIconProvider):
         }
         self._names = QMimeDatabase()
 
-    def icon(self, of: Kind | QFileInfo) -> QIcon:  # type: ignore[override]
+    def icon(self, of: Kind | QFileInfo) -> QIcon:
         if not isinstance(of, QFileInfo):
             return super().icon(of)
         return self._icons[Kind.Drive if of.isRoot() else Kind.Folder if of.isDir() else Kind.File]
@@ -67,7 +67,7 @@ class FileDialog(QFileDialog):
 
 
 def ask_file(
-    parent: QWidget, title: str, then: Callable[[Path], None], folder: Path | None = None, filters: str = ""
+    parent: QWidget, title: str, then: Callable[[Path], object], folder: Path | None = None, filters: str = ""
 ) -> FileDialog:
     """Ask for a file that exists."""
     return _ask(FileDialog(parent, title, folder, filters), FileMode.ExistingFile, then)
@@ -76,7 +76,7 @@ def ask_file(
 def ask_files(
     parent: QWidget,
     title: str,
-    then: Callable[[list[Path]], None],
+    then: Callable[[list[Path]], object],
     folder: Path | None = None,
     filters: str = "",
 ) -> FileDialog:
@@ -87,14 +87,14 @@ def ask_files(
 
 
 def ask_folder(
-    parent: QWidget, title: str, then: Callable[[Path], None], folder: Path | None = None
+    parent: QWidget, title: str, then: Callable[[Path], object], folder: Path | None = None
 ) -> FileDialog:
     """Ask for a folder that exists."""
     return _ask(FileDialog(parent, title, folder), FileMode.Directory, then)
 
 
 def ask_new_file(
-    parent: QWidget, title: str, then: Callable[[Path], None], proposal: str | Path, filters: str = ""
+    parent: QWidget, title: str, then: Callable[[Path], object], proposal: str | Path, filters: str = ""
 ) -> FileDialog:
     """Ask where to write a file. `proposal` is its name, or its path; a file that exists is asked about."""
     path = Path(proposal)
@@ -105,7 +105,7 @@ def ask_new_file(
     return _ask(dialog, FileMode.AnyFile, then)
 
 
-def _ask(dialog: FileDialog, mode: FileMode, then: Callable[[Path], None] | None = None) -> FileDialog:
+def _ask(dialog: FileDialog, mode: FileMode, then: Callable[[Path], object] | None = None) -> FileDialog:
     dialog.setFileMode(mode)
     if then is not None:
         dialog.fileSelected.connect(lambda name: then(Path(name)))

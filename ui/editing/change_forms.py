@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Signal
@@ -51,8 +51,10 @@ from lamella.ui.widgets.controls import FieldRow, FieldRows, Reason
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading
 
+NULLS_OR_NOT: tuple[tuple[str, Literal["refuse", "null"]], ...]
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Set it to NULL", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
+TWICE: tuple[tuple[str, Literal["refuse", "first", "last"]], ...]
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
 SIGNS = {
     "": "none", " ": "space", "iso": "year first", "day-first": "day first", "month-first": "month first",
@@ -260,7 +262,7 @@ class CastForm(ActForm):
             sign: READING_CHOICES[sign][box.currentIndex()] for sign, box in self.signs.items() if is_text
         }
         on_error = NULLS_OR_NOT[self.on_error.currentIndex()][1]
-        return CastColumn(name, self.type.currentText(), self.lossy.isChecked(), on_error, **chosen)  # type: ignore[arg-type]
+        return CastColumn(name, self.type.currentText(), self.lossy.isChecked(), on_error, **chosen)
 
     def focus_first(self) -> None:
         self.type.setFocus()
@@ -409,7 +411,7 @@ class UpsertForm(ActForm):
         self.say("Choose the key columns that identify rows." if data is not None and not names else "")
         if data is None or not names:
             return None
-        return Upsert(data, names, TWICE[self.keep.currentIndex()][1])  # type: ignore[arg-type]
+        return Upsert(data, names, TWICE[self.keep.currentIndex()][1])
 
     @property
     def remark(self) -> str:

@@ -15,16 +15,18 @@ from lamella.core.arrow.arrays import from_numpy, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import split_steps
 from lamella.core.query.source import PinnedSource, Remote
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.rows import snapshot_version
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 
 
-def ids_of(view: View, first: int, count: int) -> np.ndarray:
+def ids_of(view: View | ComputedView, first: int, count: int) -> np.ndarray:
     """The identifiers of rows: a table's `_id`, or a file's row numbers. Blocks."""
     if view.snapshot.ids is None:
         return view.positions(first, count)
@@ -54,7 +56,7 @@ class TableTarget:
     is_file = False
 
     def version(self, snapshot: Snapshot) -> int:
-        return int(snapshot.token[1])  # type: ignore[call-overload]
+        return snapshot_version(snapshot)
 
     def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
         return self.table.read([ID, *names], ids=ids.tolist(), as_of=version)

@@ -31,8 +31,10 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import VersionConflict, visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import quantity
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
+from lamella.core.store.rows import snapshot_version
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -59,7 +61,7 @@ class Scope:
     """Rows to search, by their numbers in a view."""
 
     text: str
-    view: View
+    view: View | ComputedView
     rows: Sequence[range]
 
 
@@ -301,7 +303,7 @@ class ReplaceDialog(QDialog):
         columns = replacements.columns
         named = ", ".join(columns) if few else quantity(len(columns), "column")
         message = f"replace in {named}"
-        version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]
+        version = snapshot_version(plan.view.snapshot)
 
         def work(job: Job) -> Commit:
             return table.edit(replacements.cells, message=message, job=job, expected_version=version)

@@ -15,6 +15,7 @@ from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.store.operators.texts import read_replacement
 from lamella.core.store.operators.values import Refusal
@@ -29,7 +30,7 @@ CHUNK_CELLS = 200_000
 class ReplacePlan:
     """What to replace, in these columns of these rows of `view`. `operand` is the operand of `$replace`."""
 
-    view: View
+    view: View | ComputedView
     rows: Sequence[range]
     columns: Sequence[str]
     operand: Mapping[str, Any]

@@ -65,7 +65,8 @@ def search_words(
 
 
 class WordTab(Tab, Protocol):
-    where: Filter | None
+    @property
+    def where(self) -> Filter | None: ...
 
     def window(self) -> QWidget: ...
 

@@ -142,7 +142,7 @@ def _round(value: Decimal, form: Format) -> Decimal:
         return value.quantize(Decimal(1).scaleb(-form.digits), context=EXACT)
     if form.significant is not None:
         places = form.significant - 1 - value.adjusted() if value else 0
-        return value if -value.as_tuple().exponent <= places else (  # type: ignore[operator]
+        return value if -int(value.as_tuple().exponent) <= places else (
             value.quantize(Decimal(1).scaleb(-places), context=EXACT))  # fmt: skip
     return value
 
@@ -161,7 +161,7 @@ def rounded_text(value: Decimal, form: Format) -> str:
     if not LEAST_PLAIN <= size < MOST_PLAIN:
         return scientific_text(value, Format(digits=ROUNDED_DIGITS))
     digits = max(ROUNDED_DIGITS, ROUNDED_DIGITS - 1 - size)
-    is_longer = -value.as_tuple().exponent > digits  # type: ignore[operator]
+    is_longer = -int(value.as_tuple().exponent) > digits
     return formatted_number(value, _separated_digits(digits) if is_longer else SEPARATED)
 
 

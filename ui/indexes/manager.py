@@ -284,10 +284,14 @@ class IndexesDialog(QDialog):
 class TableTab(Protocol):
     """A tab that shows a table."""
 
-    table: Table | None
-    name: str
     tasks: Tasks
     commits: Commits
+
+    @property
+    def table(self) -> Table | None: ...
+
+    @property
+    def name(self) -> str: ...
 
     def window(self) -> QWidget: ...
 

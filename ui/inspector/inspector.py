@@ -113,7 +113,7 @@ class Inspector(QFrame):
     def __init__(
         self,
         grid: GridView,
-        view: Callable[[], View | None],
+        view: Callable[[], View | ComputedView | None],
         links: Links,
         tasks: Tasks,
         parent: QWidget | None = None,
@@ -209,7 +209,7 @@ class Inspector(QFrame):
         else:
             self._read_row(rows, current[0])
 
-    def _read_row(self, rows: View | TreeRows, row: int) -> None:
+    def _read_row(self, rows: View | ComputedView | TreeRows, row: int) -> None:
         names, table, links = names_of(rows), self._links.table, self._links.links
         if isinstance(rows, TreeRows):
             names = [name for name in names if rows.has_value(row, 1, name)[0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -105,7 +105,7 @@ class Canvas(QGraphicsView):
     ) -> Iterator[None]:
         for name in [name for name in self.boxes if shape.table(name) is None]:
             box = self.boxes.pop(name)
-            self._remove_lines(lambda line, box=box: box in (line.start, line.end))  # type: ignore[misc]
+            self._remove_lines([name for name, line in self.lines.items() if box in (line.start, line.end)])
             self._drawing.removeItem(box)
             box.deleteLater()
         new: dict[str, TableBox] = {}
@@ -160,7 +160,8 @@ class Canvas(QGraphicsView):
 
     def _connect(self, connections: Sequence[Connection]) -> Iterator[None]:
         by_name = {connection.name: connection for connection in connections}
-        self._remove_lines(lambda line: not _is_same(line.connection, by_name.get(line.connection.name)))
+        lines = self.lines.items()
+        self._remove_lines([name for name, line in lines if not _is_same(line.connection, by_name.get(name))])
         for name, connection in by_name.items():
             start, end = self.boxes.get(connection.from_table), self.boxes.get(connection.to_table)
             if name in self.lines:
@@ -260,8 +261,8 @@ class Canvas(QGraphicsView):
         boxes, scale = self.boxes if boxes is None else boxes, self._text_scale
         return {name: (box.size[0] / scale, box.size[1] / scale) for name, box in boxes.items()}
 
-    def _remove_lines(self, goes: Callable[[ConnectionLine], bool]) -> None:
-        for name in [name for name, line in self.lines.items() if goes(line)]:
+    def _remove_lines(self, names: Sequence[str]) -> None:
+        for name in names:
             self._drawing.removeItem(self.lines.pop(name))
 
     def route_all(self) -> None:

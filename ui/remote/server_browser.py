@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QComboBox,
@@ -350,10 +350,10 @@ class ServerBrowser(WorkDialog):
         is_catalog = is_server_address(typed) and typed.partition(";")[0].endswith("/")
         return selected or ([typed] if "://" in typed and not is_catalog and not entries else [])
 
-    def _choose(self, signal: object) -> None:
+    def _choose(self, signal: SignalInstance) -> None:
         chosen = self.chosen
         if chosen:
-            signal.emit(chosen)  # type: ignore[attr-defined]
+            signal.emit(chosen)
             self.accept()
 
     def _follow(self, *_: object) -> None:

@@ -296,10 +296,14 @@ class NumberEditor(Editor):
         _fill(self, self.box)
 
     def show_value(self, value: Value) -> None:
-        if self.box.value() != value:
-            self.box.blockSignals(True)
-            self.box.setValue(value)  # type: ignore[arg-type]
-            self.box.blockSignals(False)
+        if self.box.value() == value:
+            return
+        self.box.blockSignals(True)
+        if isinstance(self.box, NumberBox):
+            self.box.setValue(int(value))
+        else:
+            self.box.setValue(float(value))
+        self.box.blockSignals(False)
 
 
 class TextEditor(Editor):

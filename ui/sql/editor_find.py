@@ -41,6 +41,7 @@ class EditorFindBar(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.S, theme.XS, theme.S, theme.XS)
         layout.setSpacing(theme.XS)
+        widget: QWidget
         for widget in (self.field, self.case, self.news):
             layout.addWidget(widget)
         layout.addStretch(1)

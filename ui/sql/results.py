@@ -50,11 +50,13 @@ class ResultPages(QWidget):
 
     @property
     def pages(self) -> list[Page]:
-        return [self.stack.widget(place) for place in range(self.stack.count())]  # type: ignore[misc]
+        widgets = (self.stack.widget(place) for place in range(self.stack.count()))
+        return [widget for widget in widgets if isinstance(widget, Page)]
 
     @property
     def current(self) -> Page | None:
-        return self.stack.currentWidget()  # type: ignore[return-value]
+        widget = self.stack.currentWidget()
+        return widget if isinstance(widget, Page) else None
 
     @property
     def result(self) -> ResultTab | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.arrow.types import ID
 from lamella.core.filters import fits
-from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.filters.expr import Filter, Or, Predicate
 from lamella.core.jobs import Job
 from lamella.core.query import agg
 from lamella.core.query.expressions import col
@@ -23,6 +23,7 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.editing.edit_target import COMPUTED
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.help.pages import SHORTCUTS
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.benchmarking import (
@@ -62,7 +63,7 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
         list(names) if 1 < len(names) <= MOST_SELECTED else (),
         [e.key[1] for e in window.sidebar.entries("table") if e.key[0] == tab.key[0] and e.key != tab.key],
     )
-    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, context, window)
+    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, context, widget_of(window))
     dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)
     if kind != "update":
@@ -271,7 +272,7 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "open_value": on(lambda tab: tab.nested_values.open()),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
-        "go_to_column": on(lambda tab: column_finder(tab, window).open()),
+        "go_to_column": on(lambda tab: column_finder(tab, widget_of(window)).open()),
         "read_differently": on(lambda tab: tab.differently_requested.emit()),
         "delta_versions": on(lambda tab: tab.reopening.ask_version()),
         "refresh": on(lambda tab: tab.reopening.refresh()),
@@ -297,7 +298,7 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "settings": lambda: show_settings(window),
         "help": window.help.show,
         "shortcuts": lambda: window.help.show(SHORTCUTS),
-        "about": lambda: AboutDialog(window).open(),
+        "about": lambda: AboutDialog(widget_of(window)).open(),
     }
 
 
@@ -453,7 +454,8 @@ def _condition_of(name: str, values: list[Any], with_null: bool, between: bool) 
 
 
 def _predicates(condition: Filter) -> list[Predicate]:
-    return [condition] if isinstance(condition, Predicate) else [*condition.children]
+    children = condition.children if isinstance(condition, Or) else (condition,)
+    return [child for child in children if isinstance(child, Predicate)]
 
 
 def _sort(tab: DatasetTab, descending: bool) -> None:
@@ -500,6 +502,6 @@ def _reset_layout(tab: DatasetTab) -> None:
 
 
 def _ask_row(window: Window, tab: DatasetTab) -> None:
-    dialog = GoToRow(tab.grid.grid_model.num_rows, window)
+    dialog = GoToRow(tab.grid.grid_model.num_rows, widget_of(window))
     dialog.chosen.connect(tab.grid.go_to)
     dialog.open()

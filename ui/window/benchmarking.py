@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QMenu
 from lamella.core.errors import LamellaError, visible
 from lamella.ui.dialogs.file_dialog import ask_file
 from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import table_of_file
 from lamella.ui.window.window import Window
@@ -33,7 +35,13 @@ def benchmark_table(window: Window, tab: DatasetTab) -> UserTableDialog | None:
         tab.messages.say(BUSY, ("Show it", window.show_benchmark))
         return None
     dialog = UserTableDialog(
-        tab.dataset, source_of(tab), tab.tasks, shown_columns(tab), tab.where, window.saved_runs.costs, window
+        tab.dataset,
+        source_of(tab),
+        tab.tasks,
+        shown_columns(tab),
+        tab.where,
+        window.saved_runs.costs,
+        widget_of(window),
     )
     dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
@@ -50,17 +58,17 @@ def benchmark_open_table(window: Window) -> None:
     elif len(tabs) == 1:
         benchmark_table(window, tabs[0])
     else:
-        menu = QMenu(window)
+        menu = QMenu(widget_of(window))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for tab in tabs:
             name = without_mnemonic(visible(tab.name))
-            menu.addAction(name, lambda tab=tab: benchmark_table(window, tab))
+            menu.addAction(name, partial(benchmark_table, window, tab))
         menu.popup(QCursor.pos())
 
 
 def ask_benchmark_file(window: Window) -> None:
     ask_file(
-        window,
+        widget_of(window),
         "Run a benchmark of your own",
         lambda path: benchmark_file(window, path),
         filters="Python files (*.py)",
@@ -77,7 +85,7 @@ def benchmark_file(window: Window, path: Path) -> UserScriptDialog | None:
     except LamellaError as error:
         window.show_error(error)
         return None
-    dialog = UserScriptDialog(workload, window.tasks, window.saved_runs.costs, window)
+    dialog = UserScriptDialog(workload, window.tasks, window.saved_runs.costs, widget_of(window))
     dialog.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
@@ -87,7 +95,7 @@ def benchmark_file(window: Window, path: Path) -> UserScriptDialog | None:
 def show_saved_runs(window: Window) -> ResultsBrowser:
     from lamella.ui.bench.saved_runs import ResultsBrowser
 
-    browser = ResultsBrowser(window.saved_runs, window.tasks, window)
+    browser = ResultsBrowser(window.saved_runs, window.tasks, widget_of(window))
     browser.benchmark_requested.connect(lambda choice: benchmark(window, choice))
     browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     browser.show()
@@ -106,7 +114,7 @@ def source_of(tab: DatasetTab) -> Source:
     from lamella.core.bench.workloads.user_table_source import Source
 
     if tab.table is not None:
-        return Source(*tab.key)
+        return Source(tab.key[0], tab.key[1])
     return Source(tab.key[0], table_of_file(tab.key), tab.reopening.reading.ragged)
 
 

@@ -22,6 +22,7 @@ from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
@@ -60,7 +61,7 @@ Part = tuple[int, int, tuple[str, ...]]
 class BlockEdit:
     """Rows of `view` to change, to delete and to copy into new rows; `rows` are further new rows."""
 
-    view: View
+    view: View | ComputedView
     pastes: Sequence[Paste] = ()
     deleted: Sequence[range] = ()
     copied: Sequence[range] = ()
@@ -102,7 +103,7 @@ class BlockEdit:
         return [(range(a.top, min(a.top + a.height, last)), a.names) for a in areas if a.top < last]
 
 
-def row_ids(view: View, rows: range) -> np.ndarray:
+def row_ids(view: View | ComputedView, rows: range) -> np.ndarray:
     """Blocks."""
     return ids_of(view, rows.start, len(rows))
 
@@ -110,7 +111,7 @@ def row_ids(view: View, rows: range) -> np.ndarray:
 def clipboard_block(data: QMimeData) -> str:
     """The text for `read_block`: Lamella's own cells if the clipboard has them, otherwise its plain text."""
     if data.hasFormat(CELLS_FORMAT):
-        return data.data(CELLS_FORMAT).data().decode()
+        return bytes(data.data(CELLS_FORMAT).data()).decode()
     return data.text()
 
 
@@ -251,7 +252,9 @@ class BlockEditing(QObject):
         if pastes:
             self._commit(BlockEdit(view, pastes), f"set {_named(parts)} to NULL")
 
-    def _take(self, view: View, block: Block, pastes: list[Paste], verb: str = "paste into") -> None:
+    def _take(
+        self, view: View | ComputedView, block: Block, pastes: list[Paste], verb: str = "paste into"
+    ) -> None:
         """Paste the block, after a question where something would be lost or added."""
         if not pastes:
             several = len(self._tab.grid.selection.blocks) > 1 and (block.height, block.width) != (1, 1)
@@ -276,7 +279,7 @@ class BlockEditing(QObject):
         dialog.finished.connect(lambda _: setattr(self, "dialog", None))
         dialog.open()
 
-    def _questions(self, view: View, block: Block, pastes: Sequence[Paste]) -> Questions:
+    def _questions(self, view: View | ComputedView, block: Block, pastes: Sequence[Paste]) -> Questions:
         unread = 0
         for paste in pastes:
             times = np.bincount(np.arange(paste.area.height) % paste.height, minlength=paste.height)
@@ -318,7 +321,7 @@ class BlockEditing(QObject):
         dialog.open()
         return dialog
 
-    def _scopes(self, view: View) -> list[Scope]:
+    def _scopes(self, view: View | ComputedView) -> list[Scope]:
         spans = self._spans()
         count = sum(map(len, spans))
         scopes = [Scope(f"The {count:,} selected rows", view, spans)] if count > 1 else []

@@ -14,6 +14,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
@@ -210,7 +211,7 @@ def too_long(text: str, name: str) -> str:
     )
 
 
-def few_values(view: View, name: str, job: Job) -> list[str]:
+def few_values(view: View | ComputedView, name: str, job: Job) -> list[str]:
     """The different texts of a column, sorted; empty if there are more than `FEW_VALUES`. Blocks."""
     rows = query_of(SnapshotSource(view.snapshot))
     counts = read_counts(ValueRequest(rows, name, {name: view.schema.field(name).type}), "", job)
@@ -301,7 +302,7 @@ class CellEditing(QObject):
         self._tab.tasks.read(
             lambda job: whole_texts(view.page(row, 1, [name]).column(0))[0],
             lambda whole: self._open(cell, whole, None),
-            owner=self._tab,
+            owner=self,
         )
 
     def _screen_text(self, row: int, column: int) -> str | None:

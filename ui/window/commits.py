@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, sentence_case
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.expressions import col
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
@@ -41,9 +42,9 @@ class Commits(QObject):
         table: Table,
         change: Change,
         text: str,
-        done: Callable[[Commit], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
-        stopped: Callable[[], None] | None = None,
+        done: Callable[[Commit], object] | None = None,
+        failed: Callable[[Exception], object] | None = None,
+        stopped: Callable[[], object] | None = None,
         asker: QObject | None = None,
     ) -> None:
         """Queue a change. While `asker` lives, `done`, `failed` and `stopped` are called; otherwise failures
@@ -103,7 +104,7 @@ def _about(commit: Commit) -> str:
 STEP = 1_000_000
 
 
-def id_at(view: View, row: int) -> int | None:
+def id_at(view: View | ComputedView, row: int) -> int | None:
     """The id of a row; None past the end of the view."""
     ids = ids_of(view, row, 1)
     return int(ids[0]) if len(ids) else None
@@ -114,7 +115,7 @@ def row_ids(rows: Rows, block: CellRange) -> list[int]:
     return ids
 
 
-def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
+def row_of(view: View | ComputedView, row_id: int, near: int | None, job: Job) -> int | None:
     """The row of the view with this id, checked at `near` first; None when the view lacks it."""
     if near is not None and near < view.num_rows and id_at(view, near) == row_id:
         return near
@@ -124,7 +125,7 @@ def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
     return _row_at(view, int(view_of_row.positions(0, 1)[0]), job) if view_of_row.num_rows else None
 
 
-def _row_at(view: View, position: int, job: Job) -> int | None:
+def _row_at(view: View | ComputedView, position: int, job: Job) -> int | None:
     """The row at a position; positions ascend unless the view is sorted."""
     if view.query.sort:
         return _first_row(view, position, job)
@@ -132,7 +133,7 @@ def _row_at(view: View, position: int, job: Job) -> int | None:
     return row if row < view.num_rows and int(view.positions(row, 1)[0]) == position else None
 
 
-def _first_row(view: View, position: int, job: Job) -> int | None:
+def _first_row(view: View | ComputedView, position: int, job: Job) -> int | None:
     for start in range(0, view.num_rows, STEP):
         job.check()
         hits = np.flatnonzero(view.positions(start, STEP) == position)

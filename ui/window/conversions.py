@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pyarrow as pa
@@ -57,7 +57,7 @@ class Conversions(QObject):
         action.triggered.connect(lambda: self.ask(name, goal))
         self.count(name, goal, lambda conversion: _say(action, conversion))
 
-    def count(self, name: str, goal: Goal, then) -> None:  # type: ignore[no-untyped-def]
+    def count(self, name: str, goal: Goal, then: Callable[[Conversion], None]) -> None:
         """Count how many of all values would be lost."""
         dataset = self._tab.dataset
         if self._counting is not None:

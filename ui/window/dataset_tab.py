@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,8 +119,10 @@ class DatasetTab(QWidget):
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups, self.versions = GroupRows(self), Versions(self)
         self._then: list[Callable[[], object]] = []
+        self._steps_shown: tuple[Step, ...] = ()
         self._remarks: tuple[str, ...] = ()
         self.filling, self.remote_rows = FileFilling(self), RemoteRows(self)
+        self._beside = QHBoxLayout()
         self._lay_out()
         exports = saved_views.with_name("exports.json")
         self.charting = Charting(self, self._beside, exports)
@@ -184,7 +186,8 @@ class DatasetTab(QWidget):
         inspector.cell_requested.connect(self.filter_by_cell)
         inspector.rules_requested.connect(self.column_rules.ask)
         inspector.opened.connect(self.state_changed)
-        inspector.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
+        inspector.closed.connect(self.grid.setFocus)
+        inspector.closed.connect(self.changed)
         self.loader.loaded.connect(lambda _: inspector.follow())
         self.relations.attach(inspector)
         self.versions.attach(inspector)
@@ -275,9 +278,9 @@ class DatasetTab(QWidget):
             new = self.line.place_of_new(Where)
             self.apply(self.line.insert(new, Where, Where(condition)))
         else:
-            now = self.line.steps[place]
-            step, draft = with_condition(now.step, now.draft, condition)
-            self.apply(self.line.edit(place, step, draft))
+            step, draft = self.line.steps[place].step, self.line.steps[place].draft
+            assert step is None or isinstance(step, Where)
+            self.apply(self.line.edit(place, *with_condition(step, draft, condition)))
 
     def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
         """Add a condition and remove those in `instead` from the last filter."""
@@ -338,7 +341,7 @@ class DatasetTab(QWidget):
         self.grid.grid_model.pages.cancel()
         self.counts.set_rows(dataset.snapshot())
         self.dataset = self.loader.dataset = self.steps.source = dataset
-        self._remarks: tuple[str, ...] = ()
+        self._remarks = ()
         line = fitting_line(self.line, set(dataset.schema.names))
         lost = line != self.line
         if lost:
@@ -364,6 +367,10 @@ class DatasetTab(QWidget):
             self._then.append(then)
         else:
             then()
+
+    def insert_bar(self, bar: QWidget) -> None:
+        """Insert a bar between the steps and the rows."""
+        self._column.insertWidget(1, bar)
 
     def stop(self) -> None:
         """Stop everything that still runs for this tab."""
@@ -441,7 +448,10 @@ class DatasetTab(QWidget):
         if self.content is None:
             return
         go, out_of_place = self.review.deleted_rows, self.content.out_of_place
-        self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {}, go)
+        reasons: Mapping[int, str] = out_of_place
+        if go:
+            reasons = ChainMap(go, out_of_place)  # type: ignore[arg-type] # they are only read
+        self.grid.mark_rows(reasons, go)
 
     def reads(self, path: Path) -> bool:
         """Whether the rows that are shown come from this file."""
@@ -505,22 +515,19 @@ class DatasetTab(QWidget):
     # ------------------------------------------------------------------ set-up
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
+        layout = self._column = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
         self.versions.put_banner(layout)
-        beside = QHBoxLayout()
-        beside.setSpacing(0)
-        beside.addWidget(self.pane, 1)
-        self._beside = beside
-        layout.addLayout(beside, 1)
+        self._beside.setSpacing(0)
+        self._beside.addWidget(self.pane, 1)
+        layout.addLayout(self._beside, 1)
         layout.addWidget(self.remote_rows.bar)
         layout.addWidget(self.review.strip)  # below: the first edit does not move the grid
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:
-        self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
         self.loader.loaded.connect(self.finding.follow)
         self.groups.rows_changed.connect(self.finding.follow)
@@ -550,7 +557,7 @@ class DatasetTab(QWidget):
         return rows[0] // PAGE_ROWS, rows[-1] // PAGE_ROWS, names
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> View | ComputedView | None:
         return None if self.content is None else self.content.view
 
     @property

@@ -14,6 +14,7 @@ from lamella.core.remote.spark_connect import listed_name
 from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
 from lamella.ui.grid.columns import icon_name
 from lamella.ui.steps.kinds import KINDS
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import icon_of
@@ -48,7 +49,7 @@ def palette(window: Window) -> CommandPalette:
               str(path.parent))
         for path in window.memory.recent
     ]  # fmt: skip
-    return _over(CommandPalette(offers, window), *window.tabs.widgets)
+    return _over(CommandPalette(offers, widget_of(window)), *window.tabs.widgets)
 
 
 def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:

@@ -86,8 +86,8 @@ class Diagrams(QObject):
             window.tabs.show_tab(pending)
             pending.retry()
             return
-        tab = self.make(store)
-        window.tabs.add(tab, f"{store.name} relations", "relation", f"Relations of {store.path}")
+        diagram = self.make(store)
+        window.tabs.add(diagram, f"{store.name} relations", "relation", f"Relations of {store.path}")
 
     def make(self, store: Store) -> RelationsTab:
         """Make the diagram of a store; it is not shown yet."""

@@ -69,7 +69,7 @@ class DraggedCells(QMimeData):
     def hasFormat(self, mimetype: str) -> bool:
         return mimetype.partition(";")[0] in self.formats()
 
-    def retrieveData(self, mimetype: str, preferredType: QMetaType) -> Any:
+    def retrieveData(self, mimetype: str, preferredType: QMetaType | QMetaType.Type) -> Any:
         kind = mimetype.partition(";")[0]
         if kind not in self.formats() or not self._wait():
             return None

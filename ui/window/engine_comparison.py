@@ -15,6 +15,7 @@ from lamella.core.query.answer_comparison import Comparison, compare_line
 from lamella.core.query.line import query_of_line
 from lamella.core.query.source import Remote, Source
 from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.window import Window
 
@@ -34,7 +35,7 @@ def compare_with_local(window: Window) -> None:
     if not local:
         tab.messages.say(NOTHING_TO_COMPARE)
         return
-    menu = QMenu(window)
+    menu = QMenu(widget_of(window))
     for name, find in local:
         menu.addAction(without_mnemonic(visible(name)), partial(compare, tab, name, find))
     menu.aboutToHide.connect(menu.deleteLater)

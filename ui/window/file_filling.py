@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, SignalInstance
 
-from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line
+from lamella.core.query.source import Fillable
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.hosts import widget_of
@@ -22,12 +22,12 @@ GROW_EVERY_MS = 200
 class FilledTab(Tab, Protocol):
     """A tab that shows the rows of a file that have been read so far."""
 
-    name: str
     statement: str
-    dataset: CachedDataset
-    content: TabContent | None
-    failures: Failures
+    changed: SignalInstance
     pane: GridPane
+
+    @property
+    def failures(self) -> Failures: ...
 
     def reload(self, from_top: bool = False) -> None: ...
 
@@ -71,13 +71,14 @@ class FileFilling(QObject):
 
     def _read_on(self) -> None:
         tab = self._tab
+        assert isinstance(tab.dataset, Fillable)
         self._reading = tab.tasks.read(
             tab.dataset.fill,
             lambda _: tab.reload(),
             tab.failures.show_lasting,
             progress=self._grow,
             stopped=self._stopped,
-            owner=tab,
+            owner=self,
             text=f"Reading {tab.name}",
         )
 
@@ -95,7 +96,7 @@ class FileFilling(QObject):
         tab = self._tab
         waits = self._growth is not None or self._pause.isActive() or tab.loader.running
         if not tab.line.active and not waits:
-            self._growth = tab.tasks.read(self._longer, self._grown, self._not_longer, owner=tab, quiet=True)
+            self._growth = tab.tasks.read(self._longer, self._grown, self._not_longer, owner=self, quiet=True)
 
     def _longer(self, job: Job) -> TabContent:
         return load(self._tab.dataset, Line(), (0, -1, ()), job, self._tab.loader.answers)

@@ -170,10 +170,15 @@ class Reopener(Protocol):
 
     def refresh(self) -> None: ...
 
+    def reopen(self, reading: FileReading | None = None) -> None: ...
+
 
 class Editing(Protocol):
-    is_saving: bool
-    holds_edits: bool
+    @property
+    def is_saving(self) -> bool: ...
+
+    @property
+    def holds_edits(self) -> bool: ...
 
     def ask_copy(self) -> None: ...
 
@@ -181,7 +186,8 @@ class Editing(Protocol):
 
 
 class FileTab(Tab, Protocol):
-    reopening: Reopener
+    @property
+    def reopening(self) -> Reopener: ...
 
     @property
     def edits(self) -> Editing: ...

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, QSignalBlocker, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import FileProblem, LamellaError, visible
@@ -48,12 +48,14 @@ class SearchedTab(Tab, Protocol):
     blocks: BlockEditing
     charting: Charting
 
-    where: Filter | None
     steps: StepLine
+
+    @property
+    def where(self) -> Filter | None: ...
 
     def add_filter(self, condition: Filter) -> None: ...
 
-    def layout(self) -> QVBoxLayout: ...
+    def insert_bar(self, bar: QWidget) -> None: ...
 
     def window(self) -> QWidget: ...
 
@@ -518,7 +520,7 @@ class Finding(QObject):
     def _made(self) -> FindBar:
         bar = FindBar()
         bar.hide()
-        self._tab.layout().insertWidget(1, bar)
+        self._tab.insert_bar(bar)
         bar.changed.connect(self._typed)
         bar.mode_changed.connect(self._change_mode)
         bar.next_requested.connect(partial(self.step, 1))

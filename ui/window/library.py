@@ -66,7 +66,7 @@ MOST_COUNTED = 200
 def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
     """The row counts of the first tables of each store. A table that cannot be read has none: opening it says
     why."""
-    rows = {}
+    rows: dict[Key, int] = {}
     for store in stores:
         for name in islice(store.tables, MOST_COUNTED):
             job.check()

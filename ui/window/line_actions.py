@@ -23,6 +23,7 @@ from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
 from lamella.core.remote.paths import RemotePath, path_or_address
+from lamella.core.store.store import Store
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import Choice
@@ -34,6 +35,8 @@ from lamella.ui.window.file_watch import folder_of, is_file, source_files, table
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
+    from lamella.core.store.table import Table
+    from lamella.core.store.views import StoreViews
     from lamella.core.transfer.exporting import Export
     from lamella.ui.dialogs.export_dialog import ExportRows
 
@@ -157,7 +160,7 @@ class LineActions(QObject):
         def write(job: Job) -> None:
             query = query_of_line(line, tab.dataset, line.active)
             if tab.table is not None:
-                tab.table.store.views.save(name, query, replace, layout)
+                _views_of(tab.table).save(name, query, replace, layout)
             else:
                 from lamella.core.store.views import FileViews
 
@@ -185,11 +188,15 @@ class LineActions(QObject):
 
         def read(job: Job) -> tuple[Query, dict[str, Any]]:
             if tab.table is not None:
-                return tab.table.store.views[name], tab.table.store.views.layout(name)
+                return _views_of(tab.table)[name], _views_of(tab.table).layout(name)
             from lamella.core.store.views import FileViews
 
             views, files = FileViews(self._saved_views), [path_or_address(tab.key[0])]
             return views.query(name, files, lambda _: tab.dataset), views.layout(name, files)
+
+        def lay_out(layout: dict[str, Any]) -> None:
+            show_layout(tab.grid, layout)
+            tab.charting.show_layout(layout)
 
         def show(query_and_layout: tuple[Query, dict[str, Any]]) -> None:
             query, layout = query_and_layout
@@ -201,7 +208,7 @@ class LineActions(QObject):
             self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
-            tab.when_shown(lambda: (show_layout(tab.grid, layout), tab.charting.show_layout(layout)))
+            tab.when_shown(partial(lay_out, layout))
 
         tab.tasks.read(read, show, lambda error: self._say(f"'{visible(name)}' cannot be shown", error),
                        owner=self, quiet=True)  # fmt: skip
@@ -385,3 +392,8 @@ def _command(query: Query, key: tuple[str, ...], job: Job) -> str:
 
 def _json(query: Query, key: tuple[str, ...], job: Job) -> str:
     return json.dumps(query.to_json(), indent=1, ensure_ascii=False)
+
+
+def _views_of(table: Table) -> StoreViews:
+    assert isinstance(table.store, Store)
+    return table.store.views

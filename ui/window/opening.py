@@ -87,7 +87,7 @@ class Opening(QObject):
         """Open the tab of a key. `then` is called with it once its rows are shown."""
         if then is not None:
             self._pending_work = (key, then)
-        tab, pending = self._tabs.find(key), self._tabs.find_pending(key)
+        tab, pending = self._tabs.find_dataset(key), self._tabs.find_pending(key)
         if pending is not None:
             pending.became.connect(self.do_pending_work)
             self._tabs.show_tab(pending)
@@ -108,9 +108,9 @@ class Opening(QObject):
     def open_tables_of_file(self, keys: Sequence[tuple[str, ...]]) -> None:
         """Open each table in a tab of its own, in this order."""
         for key in keys:
-            if self._tabs.find(key) is not None:
+            if self._tabs.find_dataset(key) is not None:
                 self.open_key(key)
-        self._library.open_tables_of_file([key for key in keys if self._tabs.find(key) is None])
+        self._library.open_tables_of_file([key for key in keys if self._tabs.find_dataset(key) is None])
 
     def open_entry(self, entry: Entry) -> None:
         if entry.kind == "view":
@@ -123,7 +123,7 @@ class Opening(QObject):
         """Call what was waiting for a tab, once the tab exists."""
         if self._pending_work is not None:
             key, then = self._pending_work
-            tab = self._tabs.find(key)
+            tab = self._tabs.find_dataset(key)
             if tab is not None:
                 self._pending_work = None
                 tab.when_shown(lambda: then(tab))

@@ -31,7 +31,8 @@ class Reopener(Protocol):
 
 
 class RemoteTab(Tab, Protocol):
-    reopening: Reopener
+    @property
+    def reopening(self) -> Reopener: ...
 
     def reload(self, from_top: bool = False) -> None: ...
 

@@ -76,7 +76,7 @@ def _restore_of_store(
         if shiboken6.isValid(place):
             place.become(make(next(store for store in window.library.stores if store.path == path)))
 
-    window.library.with_store(path, show, lambda error: shiboken6.isValid(place) and place.fail(error))
+    window.library.with_store(path, show, partial(_fail, place))
 
 
 def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
@@ -90,14 +90,20 @@ def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab)
         _open(window, key, state, reading, place)
     else:
         window.library.with_store(
-            Path(key[0]), lambda: shiboken6.isValid(place) and _open(window, key, state, reading, place),
-            lambda error: shiboken6.isValid(place) and place.fail(error),
-        )  # fmt: skip
+            Path(key[0]), partial(_open, window, key, state, reading, place), partial(_fail, place)
+        )
+
+
+def _fail(place: PendingTab, error: Exception) -> None:
+    if shiboken6.isValid(place):
+        place.fail(error)
 
 
 def _open(
     window: Window, key: Key, state: Mapping[str, Any], reading: FileReading, place: PendingTab
 ) -> None:
+    if not shiboken6.isValid(place):
+        return
     open_source = window.library.opener()
 
     def work(job: Job) -> tuple[Dataset, Line, list[str]]:

@@ -20,6 +20,7 @@ from lamella.core.datasets.text.dataset import text_name
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
@@ -93,7 +94,7 @@ class Placed:
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     edited: Sequence[EditedCells] = ()
-    view: View | None = None
+    view: View | ComputedView | None = None
 
 
 class Review(QObject):
@@ -504,7 +505,7 @@ class Review(QObject):
         if self._edits:
             self._place(content.view)
 
-    def _place(self, view: View | None = None) -> None:
+    def _place(self, view: View | ComputedView | None = None) -> None:
         """Locate the edits in a view, by default the one that is shown."""
         edits, view, name = self._edits, view or self._tab.view, self._tab.name
         if view is not None:
@@ -512,7 +513,7 @@ class Review(QObject):
             show = partial(self._show_of, edits, view)
             self._tab.tasks.read(work, show, self._not_placed, owner=self, quiet=True)
 
-    def _show_of(self, edits: list[StagedEdit], view: View, placed: Placed) -> None:
+    def _show_of(self, edits: list[StagedEdit], view: View | ComputedView, placed: Placed) -> None:
         if edits is self._edits and view is self._tab.view:
             self._show(edits, placed)
 
@@ -546,7 +547,7 @@ class Review(QObject):
         return SAVED if self._is_waiting else SAVING_NOW
 
 
-def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Placed:
+def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job: Job) -> Placed:
     """Locate edits in a view. Blocks."""
     changes = difference(name, edits)
     if not changes.count:

@@ -23,6 +23,7 @@ from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.benchmarking import benchmark_table
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import entry_key, is_file
+from lamella.ui.window.pending_tab import PendingTab
 
 if TYPE_CHECKING:
     from lamella.core.store.views import FileViews
@@ -44,7 +45,7 @@ class SidebarActions(QObject):
     # ------------------------------------------------------------------- menus
 
     def open_menu(self, entry: Entry, point: QPoint) -> None:
-        menu = QMenu(self._window)
+        menu = QMenu(widget_of(self._window))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for icon, text, act in self.choices(entry):
             if not text:
@@ -111,14 +112,15 @@ class SidebarActions(QObject):
     def _close(self, entry: Entry) -> None:
         """Close all tabs of a file."""
         tabs = self._window.tabs
-        for tab in (*tabs.dataset_tabs, *tabs.pending_tabs):
+        open_tabs: Sequence[DatasetTab | PendingTab] = (*tabs.dataset_tabs, *tabs.pending_tabs)
+        for tab in open_tabs:
             if tab.key is not None and is_file(tab.key) and tab.key[:1] == entry.key:
                 tabs.close_at(tabs.widgets.index(tab))
 
     # ------------------------------------------------------------------- views
 
     def ask_new_name(self, entry: Entry) -> QInputDialog:
-        dialog = QInputDialog(self._window)
+        dialog = QInputDialog(widget_of(self._window))
         dialog.setWindowTitle("Rename the view")
         dialog.setLabelText("Name of the view")
         dialog.setTextValue(entry.text)
@@ -131,13 +133,13 @@ class SidebarActions(QObject):
         """Ask before a view is deleted, since that cannot be undone."""
         box = QMessageBox(
             QMessageBox.Icon.Question, "Lamella", f"Delete the view '{visible(entry.text)}'?",
-            parent=self._window,
+            parent=widget_of(self._window),
         )  # fmt: skip
         box.setInformativeText("No rows are deleted. This cannot be undone.")
         delete = box.addButton("Delete", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.finished.connect(lambda _: box.clickedButton() is delete and self._delete(entry))
+        delete.clicked.connect(lambda: self._delete(entry))
         box.finished.connect(box.deleteLater)
         box.open()
         return box

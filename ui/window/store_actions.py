@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lamella.core.store.backup import Backup
     from lamella.core.store.table import Table
     from lamella.core.store.verify import Report
+    from lamella.ui.relations.relations_tab import RelationsTab
     from lamella.ui.stores.store_dialogs import StoreDialog
     from lamella.ui.stores.store_page import StorePage
     from lamella.ui.tasks import Tasks
@@ -162,23 +163,23 @@ class StoreActions(QObject):
             return self._ask_move(store, act == "rename")
         dialog: StoreDialog
         if act == "verify":
-            verify = upkeep.VerifyDialog(store, window.tasks, window)  # type: ignore[arg-type]
+            verify = upkeep.VerifyDialog(store, window.tasks, widget_of(window))
             verify.vacuum_requested.connect(partial(self.act, store, "vacuum"))
             verify.restore_requested.connect(self.restore)
             verify.finished_work.connect(partial(self._note_verified, store))
             dialog = verify
         elif act == "backup":
-            dialog = folders.BackupDialog(store, window.tasks, window)  # type: ignore[arg-type]
+            dialog = folders.BackupDialog(store, window.tasks, widget_of(window))
         elif act == "compact":
-            dialog = upkeep.CompactDialog(store, table, window.tasks, window)  # type: ignore[arg-type]
+            dialog = upkeep.CompactDialog(store, table, window.tasks, widget_of(window))
         elif act == "vacuum":
-            dialog = upkeep.VacuumDialog(store, window.tasks, window)  # type: ignore[arg-type]
+            dialog = upkeep.VacuumDialog(store, window.tasks, widget_of(window))
         else:
             page = self.page_of(store)
             sizes = page.sizes if page is not None else None
             measured = [each for each in sizes.tables if each.name == table] if sizes is not None else []
             count = len(measured[0].versions) if measured else 1_000_000
-            dialog = upkeep.ExpireDialog(store, table, count, window.tasks, window)  # type: ignore[arg-type]
+            dialog = upkeep.ExpireDialog(store, table, count, window.tasks, widget_of(window))
         if act in ("compact", "vacuum", "expire"):
             dialog.finished_work.connect(lambda _: self._measure(store))
         dialog.open()
@@ -252,13 +253,13 @@ class StoreActions(QObject):
         from lamella.ui.stores.new_store import NewStoreDialog
 
         window = self._window
-        dialog = NewStoreDialog(window.tasks, window, self._near())  # type: ignore[arg-type]
+        dialog = NewStoreDialog(window.tasks, widget_of(window), self._near())
         dialog.finished_work.connect(self.open)
         dialog.open()
         return dialog
 
     def ask_open(self) -> None:
-        ask_folder(self._window, "Open a store", self.open, self._near())  # type: ignore[arg-type]
+        ask_folder(widget_of(self._window), "Open a store", self.open, self._near())
 
     def open(self, path: Path) -> None:
         """Open the store of a folder; if it is open already, show it."""
@@ -304,7 +305,7 @@ class StoreActions(QObject):
         from lamella.ui.stores.store_dialogs import RestoreDialog
 
         window = self._window
-        dialog = RestoreDialog(window.tasks, window, near=self._near() / "restored")  # type: ignore[arg-type]
+        dialog = RestoreDialog(window.tasks, widget_of(window), near=self._near() / "restored")
 
         def open_it(backup: Backup) -> None:
             self.open(backup.path)
@@ -317,11 +318,11 @@ class StoreActions(QObject):
         stores = self._window.library.stores
         return stores[0].path.parent if stores else Path.home()
 
-    def _other_tabs(self, store: Store) -> list[StorePage]:
+    def _other_tabs(self, store: Store) -> list[StorePage | RelationsTab]:
         """The page and the diagram of a store."""
         diagram = self._window.diagrams.of(store.path)
-        tabs = [page for page in self.pages if page.store is store]
-        return [*tabs, *([diagram] if diagram is not None else [])]  # type: ignore[list-item]
+        pages = [page for page in self.pages if page.store is store]
+        return [*pages, diagram] if diagram is not None else [*pages]
 
     # ---------------------------------------------------------------------- moving
 
@@ -349,7 +350,7 @@ class StoreActions(QObject):
             for store_window in _still_there(everywhere):
                 store_window.actions._take_up(store_window.store)
 
-        dialog = MoveDialog(store, renames, move, window.tasks, window)  # type: ignore[arg-type]
+        dialog = MoveDialog(store, renames, move, window.tasks, widget_of(window))
         dialog.accept_button.clicked.connect(let_go)
         dialog.finished_work.connect(self._follow)
         dialog.finished.connect(take_up)

@@ -54,7 +54,7 @@ def follow(tabs: TabSet, old: Store, new: Store, tables: Tables) -> None:
             continue
         tab.key = (str(new.path), table.name)
         tab.setProperty("tip", " / ".join(tab.key))
-        tab.visits.change_lines(lambda line, tab=tab: _moved(line, old, tables))  # type: ignore[misc]
+        tab.visits.change_lines(lambda line: _moved(line, old, tables))
         tab.line = _moved(tab.line, old, tables)
         tab.show_dataset(table)
     for tab in tabs.dataset_tabs:

@@ -48,7 +48,7 @@ class TabDrag(QObject):
         super().__init__(widget_of(window))
         self._window = window
         window.tabs.dragged_out.connect(self.drag)
-        window.installEventFilter(self)  # type: ignore[attr-defined]
+        widget_of(window).installEventFilter(self)
 
     def drag(self) -> None:
         """Drag the current tab until the mouse button is released."""

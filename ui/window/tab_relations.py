@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.query.line import Line
 from lamella.core.query.steps import Compute, Join, Limit, Pipeline, Sample, Select, Sort, Where
 from lamella.core.relations import Link
 from lamella.core.store.table import Table
@@ -38,6 +39,10 @@ OF_FILES = (
 OF_VERSIONS = "Open the newest version of the table to see its history."
 
 
+class RelatedTab(Tab, Protocol):
+    def apply(self, line: Line) -> None: ...
+
+
 class TabRelations(QObject):
     """The relations of the table of one tab. `changed` is emitted when they have been read; `followed`
     carries a `Follow`."""
@@ -46,7 +51,7 @@ class TabRelations(QObject):
     followed = Signal(Follow)
     back_requested = Signal()
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, tab: RelatedTab) -> None:
         super().__init__(widget_of(tab))
         self._tab = tab
         self.links: tuple[Link, ...] = ()

@@ -171,7 +171,7 @@ class TabSet(QStackedWidget):
     def widgets(self) -> list[QWidget]:
         return [self.tabs.widget(place) for place in range(self.tabs.count())]
 
-    def find(self, key: Key) -> DatasetTab | None:
+    def find_dataset(self, key: Key) -> DatasetTab | None:
         return next((tab for tab in self.dataset_tabs if tab.key == key), None)
 
     def find_pending(self, key: Key) -> PendingTab | None:
@@ -180,7 +180,7 @@ class TabSet(QStackedWidget):
 
     def with_key(self, key: Key) -> QWidget | None:
         """The tab of a dataset, pending or open."""
-        return self.find(key) or self.find_pending(key)
+        return self.find_dataset(key) or self.find_pending(key)
 
     @property
     def pending_tabs(self) -> list[PendingTab]:

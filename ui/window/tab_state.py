@@ -48,8 +48,12 @@ class StatefulTab(Tab, Protocol):
     profiling: Profiling
     column_filters: ColumnFilters
     reopening: Reopening
-    inspector: Inspector
-    is_inspector_open: bool
+
+    @property
+    def inspector(self) -> Inspector: ...
+
+    @property
+    def is_inspector_open(self) -> bool: ...
 
 
 class TabState(QObject):

@@ -19,6 +19,7 @@ from lamella.core.query.steps import Select
 from lamella.ui import theme
 from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
 from lamella.ui.editing.edit_target import COMPUTED
+from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.loader import DESCRIPTION as DESCRIPTION_KEY
@@ -59,7 +60,7 @@ class ColumnForm(QWidget):
         self,
         title: str,
         verb: str,
-        fields: Sequence[tuple[str, QWidget]],
+        fields: Sequence[tuple[str, QLineEdit | QComboBox]],
         refuse: Callable[[dict[str, str]], str],
         parent: QWidget | None = None,
     ) -> None:
@@ -81,8 +82,8 @@ class ColumnForm(QWidget):
         for _, field in fields:
             layout.addWidget(field)
             edit = field.lineEdit() if isinstance(field, QComboBox) else field
-            edit.textChanged.connect(self._follow)  # type: ignore[union-attr]
-            edit.returnPressed.connect(self._take)  # type: ignore[union-attr]
+            edit.textChanged.connect(self._follow)
+            edit.returnPressed.connect(self._take)
         layout.addWidget(self.reason)
         line = QHBoxLayout()
         line.addStretch(1)
@@ -92,7 +93,7 @@ class ColumnForm(QWidget):
 
     def values(self) -> dict[str, str]:
         return {
-            name: field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
+            name: field.currentText() if isinstance(field, QComboBox) else field.text()
             for name, field in self.fields.items()
         }
 
@@ -171,6 +172,7 @@ def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
             f"Adding {called}",
         )
 
+    fields: list[tuple[str, QLineEdit | QComboBox]]
     fields = [("name", edit), ("type", kind), ("default", default)]
     form = _open(tab, name, ColumnForm(f"New column after {visible(name)}", "Add", fields, refuse))
     form.accepted.connect(add)
@@ -258,7 +260,7 @@ def ask_table(window: Window, made_of: MadeOf | None = None) -> None:
         if tab is not None:
             own = next((store for store in stores if str(store.path) == tab.key[0]), tab.statement_store)
             stores.sort(key=lambda store: store is not own)
-        dialog = NewTableDialog(stores, window.tasks, made_of, window)  # type: ignore[arg-type]
+        dialog = NewTableDialog(stores, window.tasks, made_of, widget_of(window))
         dialog.created.connect(lambda table: window.library.open_imported([table]))
         dialog.open()
 

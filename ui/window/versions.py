@@ -13,6 +13,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
 from lamella.core.store.rows import OldVersion
+from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -132,7 +133,8 @@ class Versions(QObject):
         table, tab = self._tab.table, self._tab
         if table is None:
             return None
-        dialog = ExpireDialog(table.store, tab.name, versions, tab.tasks, tab.window())  # type: ignore[arg-type]
+        assert isinstance(table.store, Store)
+        dialog = ExpireDialog(table.store, tab.name, versions, tab.tasks, tab.window())
         dialog.finished_work.connect(lambda _: self.changed.emit())
         dialog.open()
         return dialog

@@ -72,18 +72,26 @@ class Window(Protocol):
     trail: Trail
     diagrams: Diagrams
     store_actions: StoreActions
-    searches: EverythingSearch
     sidebar: Sidebar
-    appearance: Appearance
     commands: ActionSet
     library: Library
     help: Help
     memory: Memory
     benchmark: BenchmarkPanel | None
-    saved_runs: SavedRuns
-    consoles: Consoles
     sample_requested: SignalInstance
     window_requested: SignalInstance
+
+    @property
+    def searches(self) -> EverythingSearch: ...
+
+    @property
+    def appearance(self) -> Appearance: ...
+
+    @property
+    def consoles(self) -> Consoles: ...
+
+    @property
+    def saved_runs(self) -> SavedRuns: ...
 
     def show_benchmark(self) -> None: ...
 

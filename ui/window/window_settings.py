@@ -12,7 +12,6 @@ from lamella.ui import theme
 from lamella.ui.theme import TEXT_SCALES, Mode
 from lamella.ui.window.action_state import ActionSet
 from lamella.ui.window.memory import Memory
-from lamella.ui.window.pending_tab import PendingTab
 
 if TYPE_CHECKING:
     from lamella.ui.settings.page import SettingsPage
@@ -26,7 +25,9 @@ def show_settings(window: Window) -> SettingsPage | None:
     for widget in window.tabs.widgets:
         if getattr(widget, "workspace_kind", "") == "settings":
             window.tabs.show_tab(widget)
-            return None if isinstance(widget, PendingTab) else widget  # type: ignore[return-value]
+            from lamella.ui.settings.page import SettingsPage
+
+            return widget if isinstance(widget, SettingsPage) else None
     page = make_settings(window)
     window.tabs.add(page, TITLE, ICON, TIP)
     return page

@@ -64,6 +64,8 @@ class WorkspaceTab(Protocol):
 
     def state(self) -> dict[str, Any]: ...
 
+    def property(self, name: str, /) -> Any: ...
+
 
 class Workspace(QObject):
     """The workspace of one window. `settled` is emitted once it is restored: the current tab is open, or
@@ -76,7 +78,7 @@ class Workspace(QObject):
         super().__init__(widget_of(window))
         self.entry, self.is_on = entry, True
         self._window, self._splitter = window, splitter
-        self._states: dict[QWidget, dict[str, Any]] = {}
+        self._states: dict[WorkspaceTab, dict[str, Any]] = {}
         self._changed: set[QWidget] = set()
         self._watched: set[QWidget] = set()
         self._gone_stores: list[str] = []
@@ -88,7 +90,7 @@ class Workspace(QObject):
         window.tabs.tabs.tabBar().tabMoved.connect(lambda *_: self.save_soon())
         window.library.stores_changed.connect(lambda _: self.save_soon())
         splitter.splitterMoved.connect(lambda *_: self.save_soon())
-        window.installEventFilter(self)  # type: ignore[attr-defined]
+        widget_of(window).installEventFilter(self)
 
     # ------------------------------------------------------------------- saving
 
@@ -127,9 +129,9 @@ class Workspace(QObject):
         self._states[widget] = widget.state()
         return self._item(widget)
 
-    def _item(self, widget: QWidget) -> dict[str, Any]:
+    def _item(self, widget: WorkspaceTab) -> dict[str, Any]:
         named = {name: widget.property(name) for name in (TITLE, ICON, TIP)}
-        return {KIND: widget.workspace_kind, **named, STATE: self._states[widget]}  # type: ignore[attr-defined]
+        return {KIND: widget.workspace_kind, **named, STATE: self._states[widget]}
 
     def turn(self, on: bool) -> None:
         """Turn saving on or off; off also removes what was saved before."""
