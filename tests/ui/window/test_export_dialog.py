@@ -326,6 +326,18 @@ def test_no_export_replaces_a_file_that_is_joined(
     assert refused(qtbot, window, names) == "The rows come from names.parquet. Choose another name"
 
 
+def test_no_export_replaces_a_file_of_the_folder_that_is_shown(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    (tmp_path / "months").mkdir()
+    for month in ("may", "june"):
+        pq.write_table(pa.table({"n": [1]}), tmp_path / "months" / f"{month}.parquet")
+    window.open_paths([tmp_path / "months"])
+    settled()
+    file = tmp_path / "months" / "june.parquet"
+    assert refused(qtbot, window, file) == "The rows come from june.parquet. Choose another name"
+
+
 def test_no_export_replaces_the_file_that_is_shown(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, file: Path, settled: Callable[[], DatasetTab]
 ) -> None:
