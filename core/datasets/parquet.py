@@ -264,10 +264,14 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
     if not contents.head.startswith(MAGIC):
         return FileProblem(path, "is not a Parquet file", "It does not begin with PAR1", "Open it by itself")
     if contents.tail.endswith(MAGIC):
+        length = int.from_bytes(contents.tail[-8:-4], "little")
+        is_beyond = length + 8 > contents.size
         return FileProblem(
             path,
             "has a damaged Parquet footer",
-            problem.why,
+            f"Its last bytes say that it takes {length:,} bytes, but the whole file has {contents.size:,}"
+            if is_beyond
+            else problem.why,
             "Download or write the file again; Lamella did not change it",
         )
     return FileProblem(

@@ -37,6 +37,10 @@ def damaged_footer(path: Path) -> None:
     path.write_bytes(whole[:-60] + b"\xff" * 52 + whole[-8:])
 
 
+def footer_beyond_the_file(path: Path) -> None:
+    path.write_bytes(b"PAR1" + b"\0" * 20 + (1000).to_bytes(4, "little") + b"PAR1")
+
+
 def excel_workbook(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
@@ -67,6 +71,10 @@ CASES: dict[str, tuple[Make, str]] = {
     "only line breaks": (text(b"\n\n\n"), r"holds no data"),
     "truncated Parquet": (truncated_parquet, r"cut off.*do not end with PAR1.*download it again"),
     "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
+    "footer beyond the file": (
+        footer_beyond_the_file,
+        r"takes 1,000 bytes, but the whole file has 32.*again",
+    ),
     "random bytes": (binary, r"not in a known data format.*What can be opened: Parquet"),
     "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
     "SQLite": (sqlite_database, r"holds no tables"),
