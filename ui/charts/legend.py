@@ -27,6 +27,8 @@ class SizeScale(QWidget):
         super().__init__()
         numbers = {round_number(sizes.greatest / share) for share in SHARES}
         self.values = sorted(number for number in numbers if not sizes.are_whole or number.is_integer())
+        if sizes.is_one:
+            self.values = [sizes.greatest]
         self._texts = [scale_text(value) for value in self.values]
         whole = f"Sizes by {title}: {', '.join(map(figure_text, self.values))}"
         self.setAccessibleName(whole)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
@@ -258,24 +257,30 @@ def draw_symbols(p: QPainter, marker: str, places: Iterable[QPointF], size: floa
 
 @dataclass(frozen=True)
 class PointSizes:
-    """The area of a point is proportional to its number, up to the greatest. Numbers that are 0, negative or
-    missing have the smallest point."""
+    """The area of a point is proportional to its number, up to the greatest that is finite; infinite ones
+    have that size, too. Numbers that are 0, negative or missing have the smallest point. Where all numbers
+    are the same, points are as large as without sizes."""
 
     greatest: float
     are_whole: bool = False
     """Whether the numbers are whole, so that the legend should have no fractions."""
+    is_one: bool = False
 
     @classmethod
     def of(cls, data: ChartData) -> PointSizes:
-        sizes = data.table["size"]
-        whole = bool(pc.all(pc.equal(pc.round(sizes), sizes)).as_py())
-        return cls(float(pc.max(sizes).as_py() or 0.0), whole)
+        numbers = data.table["size"].to_numpy().astype(np.float64)
+        finite = numbers[np.isfinite(numbers)]
+        if not finite.size:
+            return cls(0.0)
+        greatest = float(finite.max())
+        return cls(greatest, bool((finite == np.round(finite)).all()), bool((finite == greatest).all()))
 
     def pixels(self, numbers: Sequence[float]) -> np.ndarray:
         """The diameters, as whole pixels."""
         values = np.array(numbers, np.float64)
-        share = np.clip(np.nan_to_num(values / self.greatest if self.greatest > 0 else values * 0), 0, 1)
-        return np.maximum(LEAST_POINT, np.round(MOST_POINT * np.sqrt(share)))
+        share = np.nan_to_num(values / self.greatest) if self.greatest > 0 else values == math.inf
+        most = POINT_SIZE if self.is_one else MOST_POINT
+        return np.maximum(LEAST_POINT, np.round(most * np.sqrt(np.clip(share, 0, 1))))
 
 
 # ------------------------------------------------------------------ marks of each type

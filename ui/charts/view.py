@@ -236,7 +236,8 @@ class ChartView(QWidget):
         name = self.data.spec.size
         if name is None or "size" not in self.data.table.column_names:
             return None
-        return SizeScale(PointSizes.of(self.data), visible(name))
+        sizes = PointSizes.of(self.data)
+        return SizeScale(sizes, visible(name)) if sizes.greatest > 0 else None
 
     def _fail_to_cache(self, error: Exception) -> None:
         if not isinstance(error, LamellaError):  # such as a file that is gone, which the next chart says

@@ -271,9 +271,15 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
 
 def remarks_of(data: ChartData) -> list[str]:
     """What should be known about the figures, and about those that are not drawn."""
-    if data.spec.is_map and not data.is_map and data.table.num_rows:
-        return [*data.remarks, f"No map: {visible(data.spec.y)} goes beyond 90 degrees"]
-    if not data.spec.log_y or data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
+    if data.spec.kind == SCATTER:
+        lacks_map = data.spec.is_map and not data.is_map and data.table.num_rows
+        sizes = data.table["size"].to_pylist() if "size" in data.table.column_names else []
+        return [
+            *data.remarks,
+            *([f"No map: {visible(data.spec.y)} goes beyond 90 degrees"] if lacks_map else []),
+            *_size_remarks(visible(data.spec.size or ""), sizes),
+        ]
+    if not data.spec.log_y or data.spec.kind == HEAT_MAP:
         return list(data.remarks)
     name = "low" if data.spec.kind == BOX else "value"
     values = data.table[name].to_pylist()
@@ -282,6 +288,19 @@ def remarks_of(data: ChartData) -> list[str]:
         return list(data.remarks)
     are = "figure is" if lost == 1 else "figures are"
     return [*data.remarks, f"{lost:,} {are} 0 or less, which a log scale lacks"]
+
+
+def _size_remarks(name: str, sizes: Sequence[float | None]) -> list[str]:
+    """Which points have a size that is not in proportion."""
+    numbers = [size for size in sizes if size is not None and not math.isnan(size)]
+    missing, below = len(sizes) - len(numbers), sum(size < 0 for size in numbers)
+    infinite = sum(size == math.inf for size in numbers)
+    counts = ((missing, "without a number"), (below, "below 0"))
+    smallest = " and ".join(f"{count:,} {what}" for count, what in counts if count)
+    return [
+        *([f"Smallest points by {name}: {smallest}"] if smallest else []),
+        *([f"Largest points by {name}: {infinite:,} infinite"] if infinite else []),
+    ]
 
 
 def summary_of(data: ChartData) -> str:
