@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyqtgraph as pg
@@ -203,13 +204,15 @@ MONTH, YEAR = 2_629_746, 31_556_952
 CLOCK_STEPS = (1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200)
 DAY_STEPS = (1, 2, 7, 14)
 MONTH_STEPS = (1, 2, 3, 6)
+MONDAY = 4 * DAY
+"""The first Monday since 1970: weeks begin on it."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _ENDS = (-62_135_596_800, 253_402_300_799)
 """The limits of Python's calendar, in seconds since 1970."""
 
 
 class MomentTicks:
-    """Seconds since 1970, with ticks at whole minutes, hours, days, months or years."""
+    """Seconds since 1970, with ticks at whole minutes, hours, days, Mondays, months or years."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         least = (high - low) * MOMENT_PIXELS / max(1.0, size)
@@ -218,7 +221,8 @@ class MomentTicks:
             return [(1.0, [])]
         for step in (*CLOCK_STEPS, *(days * DAY for days in DAY_STEPS)):
             if step >= least:
-                first = math.ceil(low / step) * step
+                offset = MONDAY if step % (7 * DAY) == 0 else 0
+                first = math.ceil((low - offset) / step) * step + offset
                 return [
                     (float(step), [float(first + n * step) for n in range(int((high - first) // step) + 1)])
                 ]
@@ -228,14 +232,16 @@ class MomentTicks:
         return [(float(YEAR), [])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
-        return [self._text(_EPOCH + dt.timedelta(seconds=value), spacing) for value in values]
+        moments = [_EPOCH + dt.timedelta(seconds=value) for value in values]
+        return [self._text(moment, before, spacing) for before, moment in pairwise([None, *moments])]
 
     @staticmethod
-    def _text(moment: dt.datetime, spacing: float) -> str:
+    def _text(moment: dt.datetime, before: dt.datetime | None, spacing: float) -> str:
         if spacing >= 0.99 * YEAR:
             return str(moment.year)
         if spacing >= DAY:
-            new_year = (moment.month, moment.day) == (1, 1)
+            begins = before is not None and before.year != moment.year
+            new_year = begins or (moment.month, moment.day) == (1, 1)
             if spacing >= 0.99 * MONTH:
                 return f"{moment.year}" if new_year else f"{moment:%b}"
             return f"{moment.day} {moment:%b} {moment.year}" if new_year else f"{moment.day} {moment:%b}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.ui import theme
-from lamella.ui.charts.axes import ChartAxis, LogTicks, NameTicks, even_decimals
+from lamella.ui.charts.axes import ChartAxis, LogTicks, MomentTicks, NameTicks, even_decimals
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,17 @@ def test_the_texts_of_all_levels_of_ticks_are_alike(qapp):
     levels = axis.tickValues(0, 1_050_000, 700)
     texts = [text for spacing, values in levels for text in axis.tickStrings(values, 1.0, spacing)]
     assert {"1M", "900k", "800k"} <= set(texts) and not any("," in text for text in texts)
+
+
+def seconds(year: int, month: int, day: int) -> float:
+    return dt.datetime(year, month, day, tzinfo=dt.UTC).timestamp()
+
+
+def test_ticks_of_weeks_are_mondays_and_say_the_year_where_it_begins():
+    ticks = MomentTicks()
+    for size, days, count in ((1500.0, 7, 15), (700.0, 14, 7)):
+        ((spacing, values),) = ticks.values(seconds(2025, 11, 27), seconds(2026, 3, 12), size, "bottom")
+        moments = [dt.datetime.fromtimestamp(value, dt.UTC) for value in values]
+        assert spacing == days * 86_400 and len(moments) == count
+        assert all(moment.weekday() == 0 and moment.hour == 0 for moment in moments)
+        assert [text for text in ticks.texts(values, spacing) if " 20" in text] == ["5 Jan 2026"]
