@@ -42,7 +42,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.ui import theme
-from lamella.ui.help.pages import FIRST, Page, anchor_of, search
+from lamella.ui.help.pages import FIRST, SHORTCUTS, Page, anchor_of, search
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.field_buttons import add_clear_button
 from lamella.ui.widgets.sidebar import SidebarSplitter
@@ -53,6 +53,8 @@ PADDING = 6
 PICTURE_WIDTH, LEAST_PICTURE_WIDTH = 640, 240
 ADDRESS = Qt.ItemDataRole.UserRole
 CELL_PADDING = 6
+KEY_SHARES = (35, 65)
+"""The widths of keys and of what they do, alike in the tables of all menus."""
 MOST_MARKS = 500
 
 
@@ -111,7 +113,7 @@ class PageView(QTextBrowser):
         together.beginEditBlock()  # otherwise the page is laid out after each of these
         for frame in self.document().rootFrame().childFrames():
             if isinstance(frame, QTextTable):
-                _style_table(frame)
+                _style_table(frame, KEY_SHARES if page.name == SHORTCUTS else ())
         block = self.document().begin()
         while block.isValid():
             _style_block(block)
@@ -149,7 +151,8 @@ class PageView(QTextBrowser):
             bar.setValue(bar.value() + first - self.viewport().height() // 3)
 
 
-def _style_table(table: QTextTable) -> None:
+def _style_table(table: QTextTable, shares: Sequence[int]) -> None:
+    """Style a table; `shares` are the widths of its columns, in percent."""
     look, form = theme.current(), table.format()
     form.setBorder(1)
     form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
@@ -160,6 +163,9 @@ def _style_table(table: QTextTable) -> None:
     form.setTopMargin(theme.S)
     form.setBottomMargin(theme.M)
     form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+    form.setColumnWidthConstraints(
+        [QTextLength(QTextLength.Type.PercentageLength, share) for share in shares]
+    )
     table.setFormat(form)
     for column in range(table.columns()):
         cell = table.cellAt(0, column)

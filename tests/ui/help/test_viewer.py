@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QTextTable
 from PySide6.QtWidgets import QApplication, QSplitter
 
 from lamella.ui import theme
-from lamella.ui.help.pages import Page
+from lamella.ui.help.pages import SHORTCUTS, Page
 from lamella.ui.help.viewer import PICTURE_WIDTH, HelpViewer, PageView
 
 
@@ -72,6 +72,21 @@ def test_the_shown_page_is_in_sight_in_the_list_of_pages(qtbot, tmp_path: Path) 
             assert is_in_sight()
     finally:
         look.set_mode(mode)
+
+
+def test_keys_of_all_menus_take_the_same_width(qtbot, tmp_path: Path) -> None:
+    tables = (
+        f"| Key | What it does |\n|---|---|\n| Ctrl+O | {text} |" for text in ("Open", "Open a folder…")
+    )
+    viewer = HelpViewer({SHORTCUTS: Page(SHORTCUTS, "\n\n".join(["# Keys", *tables]))}, tmp_path)
+    qtbot.addWidget(viewer)
+    viewer.resize(1000, 500)
+    viewer.show_page(SHORTCUTS)
+    viewer.show()
+    frames = viewer.view.document().rootFrame().childFrames()
+    second = [frame.cellAt(0, 1).firstCursorPosition() for frame in frames if isinstance(frame, QTextTable)]
+    assert len(second) == 2
+    assert len({viewer.view.cursorRect(cursor).left() for cursor in second}) == 1
 
 
 def test_the_list_of_pages_grows_with_the_text(qtbot, tmp_path: Path) -> None:
