@@ -14,7 +14,8 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.arrow.types import ID
-from lamella.core.errors import LamellaError, UnknownTable, visible
+from lamella.core.datasets.sql_result import SqlResult
+from lamella.core.errors import BadData, LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
@@ -224,7 +225,7 @@ class LineActions(QObject):
         if tab.view is None:
             return
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
-        rows = [self.shown_rows(), *self._all_rows(), *self._history()]
+        rows = [*self._rows_to_come(), self.shown_rows(), *self._all_rows(), *self._history()]
         sources = source_files(tab)
         dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._say_exported)
@@ -248,12 +249,45 @@ class LineActions(QObject):
                 return export_query(query, path, format, job, overwrite=overwrite, total=total, **values)
             return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
 
+        shown = "What is shown" if view.snapshot.complete else "What has arrived so far"
         return ExportRows(
-            f"What is shown: {quantity(view.num_rows, 'row')} × {quantity(len(columns), 'column')}",
+            f"{shown}: {quantity(view.num_rows, 'row')} × {quantity(len(columns), 'column')}",
             view.num_rows,
             lambda count, job: view.page(0, count, columns),
             write,
         )
+
+    def _rows_to_come(self) -> list[ExportRows]:
+        """The rows that will be shown when all have arrived, if some have not; writing waits for them."""
+        from lamella.ui.dialogs.export_dialog import ExportRows
+
+        tab, view, columns = self._tab, self._tab.view, self.shown_columns()
+        assert view is not None
+        if view.snapshot.complete:
+            return []
+        line, dataset = tab.line, tab.dataset
+
+        def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+            from lamella.core.transfer.exporting import export_query
+
+            dataset.fill(job)
+            if isinstance(dataset, SqlResult) and dataset.is_cut:
+                raise BadData(
+                    f"{dataset.name} ended before all rows had arrived",
+                    fix="Run the statement again, or choose what has arrived so far",
+                )
+            query = query_of_line(line, dataset, (*line.active, Select(tuple(columns))))
+            total = None if line.active else dataset.num_rows
+            return export_query(query, path, format, job, overwrite=overwrite, total=total, **values)
+
+        return [
+            ExportRows(
+                f"All rows, once they have arrived × {quantity(len(columns), 'column')}",
+                None,
+                lambda count, job: view.page(0, count, columns),
+                write,
+            )
+        ]
 
     def _all_rows(self) -> list[ExportRows]:
         """All rows and columns, if they are more than what is shown."""

@@ -278,5 +278,6 @@ def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
     def rows(job: Job) -> pa.RecordBatchReader:
         return query_of_line(line, dataset, (*line.active, Select(tuple(columns)))).batches(job)
 
-    label = f"{quantity(view.num_rows, 'row')}, {quantity(len(columns), 'column')}"
+    count = quantity(view.num_rows, "row") if view.snapshot.complete else "all rows, once they have arrived"
+    label = f"{count}, {quantity(len(columns), 'column')}"
     ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows))

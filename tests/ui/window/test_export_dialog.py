@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col, open_dataset
+from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
@@ -422,3 +423,53 @@ def test_the_history_of_a_table_is_published(
     dialog.rows_box.setCurrentIndex(0)
     assert dialog.format_box.isEnabled()
     assert "mode" in settle(qtbot, dialog).options.fields
+
+
+@pytest.fixture
+def arriving(qtbot, window, tmp_path) -> Iterator[tuple[SqlResult, ExportDialog]]:
+    """An answer of which two rows have arrived, and the dialog of its export."""
+    answer = SqlResult("answer", pa.schema({"n": pa.int64()}))
+    answer.add(pa.record_batch({"n": [1, 2]}))
+    window.library.opened.emit(answer, (str(tmp_path / "answer.csv"),))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: tab.content is not None and tab.view.num_rows == 2)
+    window.commands["export"].trigger()
+    dialog = window.findChildren(ExportDialog)[-1]
+    qtbot.waitUntil(lambda: dialog.is_settled)
+    dialog.path_edit.setText(str(tmp_path / "out.csv"))
+    yield answer, dialog
+    answer.finish()
+    dialog.close()
+
+
+def test_an_export_waits_for_the_rows_that_have_not_arrived(qtbot, arriving, tmp_path):
+    answer, dialog = arriving
+    labels = [dialog.rows_box.itemText(place) for place in range(dialog.rows_box.count())]
+    assert labels == [
+        "All rows, once they have arrived × 1 column",
+        "What has arrived so far: 2 rows × 1 column",
+    ]
+    dialog.export_button.click()
+    qtbot.waitUntil(lambda: "2 rows" in dialog.status.text())
+    answer.add(pa.record_batch({"n": [3]}))
+    answer.finish()
+    qtbot.waitUntil(lambda: not dialog.is_working)
+    assert (tmp_path / "out.csv").read_text() == '"n"\n1\n2\n3\n'
+
+
+def test_an_export_of_what_has_arrived_does_not_wait(qtbot, arriving, tmp_path):
+    _, dialog = arriving
+    dialog.rows_box.setCurrentIndex(1)
+    dialog.export_button.click()
+    qtbot.waitUntil(lambda: not dialog.is_working)
+    assert (tmp_path / "out.csv").read_text() == '"n"\n1\n2\n'
+
+
+def test_rows_that_never_arrive_are_not_left_out_of_an_export_unsaid(qtbot, arriving, tmp_path):
+    answer, dialog = arriving
+    dialog.export_button.click()
+    answer.finish("Stopped after 2 rows")
+    qtbot.waitUntil(lambda: not dialog.is_working)
+    assert "ended before all rows had arrived" in dialog.message.label.text()
+    assert not (tmp_path / "out.csv").exists()
