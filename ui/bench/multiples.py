@@ -361,7 +361,7 @@ class Multiples(QWidget):
             painter.fillRect(QRectF(x - half, box.top(), 2 * half, box.height()).intersected(box), shade)
         if self.rows:
             x = frame.x_of(self.rows, box)
-            painter.setPen(QPen(look.color("accent"), 1.2, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(look.color("accent"), 1, Qt.PenStyle.DotLine))
             painter.drawLine(QPointF(x, box.top()), QPointF(x, box.bottom()))
 
     # ------------------------------------------------------- pointer and keyboard

@@ -294,6 +294,23 @@ def test_a_line_is_made_anew_only_after_samples_of_its_own(
 
 
 @pytest.mark.slow
+def test_the_line_at_the_chosen_size_is_as_thin_at_every_width(
+    panel: BenchmarkPanel, multiples: Multiples
+) -> None:
+    accent, thickness = theme.current().color("accent"), set()
+    for width in range(900, 912):
+        panel.resize(width, 600)
+        box = multiples.areas[0].box
+        across = round(multiples.frames.frame(multiples.areas[0].panel).x_of(multiples.rows, box))
+        multiples.finish()
+        image = multiples.grab().toImage()
+        columns = range(across - 3, across + 4)
+        rows = [round(box.top()) + row for row in range(12)]
+        thickness.add(max(sum(image.pixelColor(x, y) == accent for x in columns) for y in rows))
+    assert thickness == {1}
+
+
+@pytest.mark.slow
 def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, multiples: Multiples) -> None:
     look = theme.current()
     before, color_names = look.mode, set()
