@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def empty_house(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "packaging" / "lamella").mkdir(parents=True)
     (tmp_path / "packaging" / "lamella" / "__init__.py").touch()
+    shutil.copy(ROOT / "packaging" / "qt_properties.py", tmp_path / "packaging")
     for room in ROOMS:
         (tmp_path / room).mkdir()
         (tmp_path / room / "__init__.py").touch()
@@ -71,6 +73,32 @@ def test_mypy_sees_a_type_error_in_core(empty_house):
     (empty_house / "core" / "arrow" / "planted.py").write_text("size: int = 'large'\n")
     result = check(MYPY, empty_house)
     assert result.returncode == 1 and "planted.py:1: error" in result.stdout
+
+
+FAULTS_OF_UI = """
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+
+class Title(QLabel):
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(name, parent, wordWrap=True)
+
+field = QLineEdit(accessibleName="Name", textChanged=print)
+title = Title("Rows")
+title.setTxt("Rows")  # misspelt
+Title(nam="Rows")  # not a keyword of this class
+Title(field)  # no name
+field.accessibleName = "Name"  # hides a method
+"""
+
+
+@pytest.mark.slow
+def test_mypy_sees_type_errors_in_ui(empty_house):
+    """Properties of Qt are given as keywords, which its types do not list: these are no errors."""
+    (empty_house / "ui" / "planted.py").write_text(FAULTS_OF_UI)
+    result = check(MYPY, empty_house)
+    wrong = {number for number, line in enumerate(FAULTS_OF_UI.splitlines(), 1) if "#" in line}
+    found = {int(number) for number in re.findall(r"planted\.py:(\d+): error", result.stdout)}
+    assert found == wrong, result.stdout
 
 
 def test_import_linter_finds_nothing_where_nothing_is_imported(empty_house):
