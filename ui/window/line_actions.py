@@ -21,7 +21,7 @@ from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, query_of_line
-from lamella.core.query.source import Source
+from lamella.core.query.source import Fillable, Source
 from lamella.core.query.steps import Select
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.store.store import Store
@@ -263,9 +263,9 @@ class LineActions(QObject):
 
         tab, view, columns = self._tab, self._tab.view, self.shown_columns()
         assert view is not None
-        if view.snapshot.complete:
-            return []
         line, dataset = tab.line, tab.dataset
+        if view.snapshot.complete or not isinstance(dataset, Fillable):
+            return []
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import export_query
