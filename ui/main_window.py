@@ -255,13 +255,13 @@ class MainWindow(QMainWindow):
             target.activateWindow()
 
     def quit(self) -> None:
-        """Close all windows; if one refuses to close, those still open stay open."""
+        """Close all windows, or none if one refuses to close. Edits that are to be saved are saved first."""
         windows = [*self.others(), self]
-        for window in windows:
-            window.is_quitting = True
-        if not all(window.close() for window in windows):
-            for window in (*self.others(), self):
-                window.is_quitting = False
+        if all(window.may_end(self.quit) for window in windows):
+            for window in windows:
+                window.is_quitting = True
+            for window in windows:
+                window.close()
 
     def _withdraw(self, path: Path) -> None:
         """Reload the tabs that read a file which has since turned out to be damaged."""
@@ -498,17 +498,7 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(self.memory.geometry)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not all(tab.editing.settle() for tab in self.tabs.dataset_tabs):
-            event.ignore()
-            return
-        writing = [handle for handle in self.tasks.writing if not handle.quiet]
-        if writing and not self._may_stop(writing[0].text):
-            event.ignore()
-            return
-        if self.benchmark is not None and not self._may_close(self.benchmark):
-            event.ignore()
-            return
-        if not all(self._may_close(tab, self.close) for tab in self.tabs.dataset_tabs):
+        if not self.is_quitting and not self.may_end(self.close):
             event.ignore()
             return
         for tab in self.tabs.dataset_tabs:
@@ -526,6 +516,18 @@ class MainWindow(QMainWindow):
             end_threads()
         event.accept()
         self.closed.emit()
+
+    def may_end(self, again: Callable[[], object]) -> bool:
+        """Whether the window may close: ask before running work is stopped or unsaved edits are dropped.
+        `again` closes it once edits are saved."""
+        if not all(tab.editing.settle() for tab in self.tabs.dataset_tabs):
+            return False
+        writing = [handle for handle in self.tasks.writing if not handle.quiet]
+        if writing and not self._may_stop(writing[0].text):
+            return False
+        if self.benchmark is not None and not self._may_close(self.benchmark):
+            return False
+        return all(self._may_close(tab, again) for tab in self.tabs.dataset_tabs)
 
     def _may_close(self, widget: QWidget, again: Callable[[], object] | None = None) -> bool:
         """Whether a tab may close: ask before a benchmark ends with it or unsaved edits are dropped. `again`

@@ -97,15 +97,22 @@ def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
     assert program.window is second
 
 
+def edited_under_review(qtbot, window: MainWindow) -> DatasetTab:
+    """Change a cell of the tab in front, which stays unsaved."""
+    tab = shown(qtbot, window)
+    window.tabs.show_tab(tab)
+    window.commands["review_edits"].trigger()
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("x")))
+    tab.editing.begin("7")
+    tab.editing.settle()
+    qtbot.waitUntil(lambda: bool(tab.review.unsaved))
+    return tab
+
+
 def test_edits_that_are_saved_while_a_window_closes_are_shown_in_the_other(qtbot, pair, program, monkeypatch):
     first, second = pair
-    first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)
-    second.tabs.show_tab(second_tab)
-    second.commands["review_edits"].trigger()
-    second_tab.grid.go_to(0, second_tab.grid.place(second_tab.grid.grid_model.names.index("x")))
-    second_tab.editing.begin("7")
-    second_tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(second_tab.review.unsaved))
+    first_tab = shown(qtbot, first)
+    edited_under_review(qtbot, second)
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Save)
     second.close()
     qtbot.waitUntil(lambda: program.windows.all == [first])
@@ -255,6 +262,7 @@ def test_a_store_that_two_windows_have_open_is_renamed_in_both(qtbot, pair):
     qtbot.waitUntil(lambda: second_tab.view.num_rows == 2)
     dialog = first.store_actions.act(first.library.home, "rename")
     dialog.name.setText("Shop")
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
     qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(dialog.outcome.isVisible)
     dialog.reject()
@@ -284,6 +292,35 @@ def test_the_window_in_front_has_the_keyboard_again_after_a_restart(qtbot, progr
         shown(qtbot, window)
     assert QApplication.activeWindow() is first and first.isAncestorOf(QApplication.focusWidget())
     end_all(again)
+
+
+@pytest.mark.parametrize("front", [0, 1])
+def test_cancelling_a_quit_keeps_all_windows(qtbot, program, pair, lamella_home, monkeypatch, front):
+    second_tab = edited_under_review(qtbot, pair[1])
+    buttons, questions = QMessageBox.StandardButton, []
+
+    def answer(button: QMessageBox.StandardButton) -> None:
+        questions.clear()
+        monkeypatch.setattr(QMessageBox, "question", lambda *words: questions.append(words) or button)
+
+    answer(buttons.Cancel)
+    pair[front].quit()
+    assert program.windows.all == list(pair) and all(window.isVisible() for window in pair)
+    assert second_tab.review.unsaved and len(questions) == 1
+    answer(buttons.Discard)
+    pair[front].quit()
+    assert not any(window.isVisible() for window in pair) and len(questions) == 1
+    assert len(list((lamella_home / "config" / "workspace").glob("*.json"))) == 2
+
+
+def test_edits_that_are_saved_at_a_quit_do_not_end_it(qtbot, pair, lamella_home, monkeypatch):
+    edited_under_review(qtbot, pair[1])
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Save)
+    pair[0].quit()
+    qtbot.waitUntil(lambda: not any(shiboken6.isValid(each) and each.isVisible() for each in pair))
+    with Store.open(paths.default_store()) as store:
+        assert store["t"].read()["x"].to_pylist() == [7, 2, 3]
+    assert len(list((lamella_home / "config" / "workspace").glob("*.json"))) == 2
 
 
 def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_it(
