@@ -182,8 +182,8 @@ class ProfilesView(QWidget):
         figure, descending = self.sorted_by or (None, False)
         self.model.show_rows(ordered(rows, figure, descending))
         place = next((n for n, row in enumerate(self.model.rows) if row.name == current), 0)
-        if self.model.rows:
-            self.table.setCurrentIndex(self.model.index(place, max(0, self.table.currentIndex().column())))
+        column = max(0, self.table.currentIndex().column())
+        self.table.setCurrentIndex(self.model.index(place, column))  # none if no column matches
         self._say_count()
         self._want()
 

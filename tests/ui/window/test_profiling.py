@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 
 from lamella import col
 from lamella.core.query import agg
@@ -121,6 +122,14 @@ def test_search_leaves_columns_by_name_and_type(qtbot, view):
     view.search.clear()
     qtbot.keyClicks(view.search, "NOT")
     assert names(view) == ["note"]
+
+
+def test_enter_does_nothing_where_no_column_matches(qtbot, view, file_tab):
+    view.table.setCurrentIndex(view.model.index(2, 0))
+    qtbot.keyClicks(view.search, "no such column")
+    assert not view.model.rows
+    QTest.keyClick(view.search, Qt.Key.Key_Return)
+    assert view.isVisible()
 
 
 def test_enter_and_a_double_click_go_to_the_column(qtbot, window, view, file_tab):
