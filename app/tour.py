@@ -24,6 +24,7 @@ from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.bench.multiples import Multiples
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Handle
@@ -219,10 +220,17 @@ class Camera:
                 look.set_mode(mode)
             QApplication.processEvents()
             QApplication.processEvents()
+            self.paint_plots(widget)
             target = self.folder / f"{number:02}-{name}-{mode.value}.png"
             if not widget.grab().save(str(target)):
                 raise FileProblem(target, "the picture cannot be written", fix=ELSEWHERE)
             self.pictures.append(target)
+
+    def paint_plots(self, widget: QWidget) -> None:
+        """Paint what a slow machine leaves for later turns of the event loop."""
+        for plots in widget.findChildren(Multiples):
+            if plots.isVisible():
+                plots.finish()
 
 
 LOOK_EVERY_MS = 10

@@ -76,6 +76,8 @@ class Gallery(Camera):
             look.set_mode(mode)
             for _ in range(3):
                 QApplication.processEvents()
+            for top in (window, *popups(window)):
+                self.paint_plots(top)
             target = self.folder / (f"{name}-{mode.value}.png" if len(modes) > 1 else f"{name}.png")
             if not _with_popups(window).save(str(target)):
                 raise FileProblem(target, "the picture cannot be written", fix=tour.ELSEWHERE)

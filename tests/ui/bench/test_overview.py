@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QPainter
 from pytestqt.qtbot import QtBot
 
+from lamella.app.tour import Camera
 from lamella.core.bench.engine.protocol import WRONG, Doing, Failure
 from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
@@ -96,6 +98,29 @@ def test_plots_that_take_long_are_painted_one_after_the_other(
     multiples.repaint()
     multiples.finish()
     assert painted == ids * 2, "for an export all of them at once"
+
+
+@pytest.mark.slow
+def test_a_picture_of_the_window_has_plots_that_take_long(
+    panel: BenchmarkPanel, multiples: Multiples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted = []
+
+    def paint(self: Multiples, painter: QPainter, area: PlotArea, *arguments: object) -> None:
+        painted.append(area.panel.id)
+        clock.now += FIRST_SECONDS * 2
+
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("lamella.ui.bench.multiples.perf_counter", lambda: clock.now)
+    monkeypatch.setattr(Multiples, "_paint_plot", paint)
+    look = theme.current()
+    mode = look.mode
+    try:
+        multiples._restyle()
+        Camera(tmp_path).take(panel, "benchmark")
+    finally:
+        look.set_mode(mode)
+    assert all(painted.count(area.panel.id) >= 2 for area in multiples.areas), "in light and in dark"
 
 
 @pytest.mark.slow
