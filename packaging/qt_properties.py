@@ -8,11 +8,11 @@ are therefore not checked; their other arguments are, and so are classes of Lame
 from collections.abc import Callable
 
 from mypy.nodes import ARG_STAR2
-from mypy.plugin import FunctionSigContext, MethodSigContext, Plugin
+from mypy.plugin import FunctionSigContext, Plugin
 from mypy.types import AnyType, CallableType, FunctionLike, TypeOfAny
 
 
-def add_keywords(context: FunctionSigContext | MethodSigContext) -> FunctionLike:
+def add_keywords(context: FunctionSigContext) -> FunctionLike:
     """Return the signature of a constructor of Qt with any further keyword."""
     signature = context.default_signature
     if not isinstance(signature, CallableType) or ARG_STAR2 in signature.arg_kinds:
@@ -31,11 +31,6 @@ class QtProperties(Plugin):
         self, fullname: str
     ) -> Callable[[FunctionSigContext], FunctionLike] | None:
         if fullname.startswith("PySide6.") and fullname.rpartition(".")[2].startswith("Q"):
-            return add_keywords
-        return None
-
-    def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
-        if fullname.startswith("PySide6.") and fullname.endswith(".__init__"):
             return add_keywords
         return None
 

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         out, err = map(terminal.with_colours, (terminal.data_output(), sys.stderr))
         shell = Shell(stdin=commands or sys.stdin, stdout=out, stderr=err, db=connection)
         shell.bail = not shell.interactive
-        shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")
+        shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")  # type: ignore[no-untyped-call] # of apsw
     except (apsw.Error, Shell.Error, LamellaError) as error:
         if not getattr(error, "_handle_exception_saw_this", False):
             raise

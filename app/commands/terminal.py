@@ -64,7 +64,8 @@ def with_colours(stream: TextIO) -> TextIO:
     if not isinstance(stream, VisibleControls):
         return stream
     coloured: Any = VisibleControls(stream.stream, colours=True)
-    return coloured
+    written: TextIO = coloured
+    return written
 
 
 def _guard(stream: TextIO) -> Any:
@@ -107,12 +108,13 @@ def follow_settings() -> None:
     """Apply the settings about memory and servers to this process."""
     from lamella.app import settings as settings_file
     from lamella.core.errors import FileProblem
+    from lamella.core.settings import Settings
 
     problems: list[FileProblem]
     try:
         settings, problems = settings_file.load(settings_file.settings_path())
     except FileProblem as error:  # commands work without a settings folder, with the defaults
-        settings, problems = settings_file.Settings(), [error]
+        settings, problems = Settings(), [error]
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)
     settings_file.apply_limits(settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from lamella.core.bench.results.figures import short_titles
@@ -197,5 +197,5 @@ class LegendEntry(QAbstractButton):
         painter.translate(middle)
         draw_marker(painter, look)
 
-    def _font(self):
+    def _font(self) -> QFont:
         return theme.current().font(theme.TextSize.CAPTION)

@@ -38,8 +38,8 @@ from lamella.core.bench.results.matrix import Cell, Matrix
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.multiples import USUAL_LINE, Multiples, Pager, Panel
-from lamella.ui.bench.series import Look, Series, draw_marker
+from lamella.ui.bench.multiples import USUAL_LINE, Multiples, Pager
+from lamella.ui.bench.series import Look, Panel, Series, draw_marker
 from lamella.ui.style.sheet import Palette
 
 ROW_HEIGHT = 24

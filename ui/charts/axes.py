@@ -85,11 +85,12 @@ class ChartAxis(pg.AxisItem):
 
     def boundingRect(self) -> QRectF:
         """The bounds, with room for labels beyond the ends: pyqtgraph draws only those inside."""
+        bounds: QRectF = super().boundingRect()
         beyond = theme.current().line_height(theme.TextSize.CAPTION)
         if self.orientation == "left":
-            return super().boundingRect().adjusted(0, -beyond, 0, beyond)
+            return bounds.adjusted(0, -beyond, 0, beyond)
         wide = self.ticks.widest if self._is_turned and isinstance(self.ticks, NameTicks) else 0
-        return super().boundingRect().adjusted(-max(wide, 2 * beyond), 0, max(wide, theme.M), 0)
+        return bounds.adjusted(-max(wide, 2 * beyond), 0, max(wide, theme.M), 0)
 
     def _label_height(self) -> int:
         return theme.current().line_height() if self.label.isVisible() else 0

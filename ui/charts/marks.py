@@ -280,7 +280,8 @@ class PointSizes:
         values = np.array(numbers, np.float64)
         share = np.nan_to_num(values / self.greatest) if self.greatest > 0 else values == math.inf
         most = POINT_SIZE if self.is_one else MOST_POINT
-        return np.maximum(LEAST_POINT, np.round(most * np.sqrt(np.clip(share, 0, 1))))
+        diameters: np.ndarray = np.maximum(LEAST_POINT, np.round(most * np.sqrt(np.clip(share, 0, 1))))
+        return diameters
 
 
 # ------------------------------------------------------------------ marks of each type

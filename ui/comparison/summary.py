@@ -7,11 +7,11 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from lamella.core.errors import visible
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.query.comparison import Comparison
 from lamella.core.query.comparison.comparison import CellExample, ColumnDifferences
 from lamella.ui import theme
 from lamella.ui.cards.words import percent
-from lamella.ui.grid.texts import whole_texts
 
 NAME, ROWS, SHARE, LARGEST = range(4)
 LONGEST = 200

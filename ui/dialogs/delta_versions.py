@@ -79,7 +79,8 @@ class VersionChoice(QDialog):
     def current(self) -> int | None:
         """The number of the selected version."""
         item = self.list.currentItem()
-        return None if item is None else item.data(NUMBER, Qt.ItemDataRole.UserRole)
+        number: int | None = item.data(NUMBER, Qt.ItemDataRole.UserRole) if item is not None else None
+        return number
 
     def mark(self, number: int) -> None:
         for place in range(self.list.topLevelItemCount()):

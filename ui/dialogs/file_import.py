@@ -187,7 +187,8 @@ class FileImportDialog(WorkDialog):
 
     @property
     def mode(self) -> Literal["new", "append", "replace", "upsert"]:
-        return self.mode_box.currentData()
+        mode: Literal["new", "append", "replace", "upsert"] = self.mode_box.currentData()
+        return mode
 
     def _store(self) -> Store | None:
         place = self.store_box.currentIndex()

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import NESTED_KINDS, kind_of
 from lamella.core.jobs import Job
@@ -30,7 +31,6 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.grid.texts import whole_texts
 from lamella.ui.widgets.controls import FieldForm, Reason
 
 LISTED_LINES = 4

@@ -160,4 +160,7 @@ class Standing:
     @property
     def _problem(self) -> FileProblem | None:
         tab = self._tab
-        return None if tab.table is not None or tab.content is None else tab.content.edit_problem
+        if tab.table is not None or tab.content is None:
+            return None
+        problem: FileProblem | None = tab.content.edit_problem
+        return problem

@@ -12,6 +12,7 @@ from lamella.core.arrow.arrays import from_numpy, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import Snapshot
@@ -20,7 +21,6 @@ from lamella.core.store.edits import cells_by_row
 from lamella.core.store.rows import OldVersion
 from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import EditTarget
-from lamella.ui.grid.texts import whole_texts
 
 NO_IDS = np.empty(0, np.int64)
 DELETED = "(deleted)"

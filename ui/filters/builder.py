@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -348,7 +348,7 @@ class FilterBuilder(QWidget):
             self._move(node, what)
 
     def _move(self, node: Node, what: str) -> None:
-        moves = {
+        moves: dict[str, Callable[[Node], object]] = {
             "remove": self._tree.remove,
             "wrap": self._tree.wrap,
             "unwrap": self._tree.unwrap,

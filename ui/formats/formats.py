@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from lamella.core.filters.cell_texts import Texts, whole_texts
 from lamella.core.filters.kinds import ALL_KINDS, NUMBERS, Kind, kind_of, value_type
 from lamella.core.query.steps import (
     Buckets,
@@ -28,7 +29,7 @@ from lamella.core.query.steps import (
     Where,
 )
 from lamella.ui.formats.shading import Shading
-from lamella.ui.grid.texts import ROUNDED, Texts, screen_texts, whole_texts
+from lamella.ui.grid.texts import ROUNDED, screen_texts
 
 MOST_DIGITS = 20
 LARGEST_PLAIN = 10**21

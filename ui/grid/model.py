@@ -25,13 +25,14 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QImage, QImageReader
 
 from lamella.core.errors import visible
+from lamella.core.filters.cell_texts import Texts
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.comparison import ComparedRows
 from lamella.core.query.view import View
 from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
 from lamella.ui.grid.columns import GridColumns
-from lamella.ui.grid.texts import Fraction, Texts, most_fraction_digits, screen_texts
+from lamella.ui.grid.texts import Fraction, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
 

@@ -193,7 +193,7 @@ class TreeRows:
 
     def shows(self, row: int, column: int) -> bool:
         """Whether a row has a value in a column."""
-        return self.first_levels[column] <= self._level[row] <= self.last_levels[column]
+        return bool(self.first_levels[column] <= self._level[row] <= self.last_levels[column])
 
     def has_gaps(self, column: int) -> bool:
         """Whether some rows have no value in a column."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal, SignalInstance
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
@@ -22,10 +22,11 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.nested_values import Place, is_list
 from lamella.core.errors import visible
+from lamella.core.filters.cell_texts import CUT
 from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.grid.painter import NULL
-from lamella.ui.grid.texts import BREAK, CUT, screen_texts
+from lamella.ui.grid.texts import BREAK, screen_texts
 from lamella.ui.widgets.controls import FlowLayout
 
 AT_ONCE = 200
@@ -55,7 +56,7 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        return self.value.null_count == 1
+        return bool(self.value.null_count == 1)
 
     @property
     def is_nested(self) -> bool:
@@ -323,7 +324,7 @@ class ValuePopup(QFrame):
         if node is not None and node.place is not None:
             QGuiApplication.clipboard().setText(node.place.name)
 
-    def _ask(self, signal) -> None:
+    def _ask(self, signal: SignalInstance) -> None:
         node = self.tree.node
         if node is not None:
             signal.emit(node)

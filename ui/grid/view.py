@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -26,7 +26,7 @@ from lamella.ui.formats.formats import Format, form_of
 from lamella.ui.grid.columns import GridColumns
 from lamella.ui.grid.header import ColumnHeader, Layout, RowHeader
 from lamella.ui.grid.input import Key, Mouse, opens_value, press
-from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
+from lamella.ui.grid.model import PAGE_ROWS, GridModel, Index, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
@@ -539,7 +539,7 @@ class GridView(WindowScrolling):
         super().focusOutEvent(event)
         self.viewport().update()
 
-    def viewportEvent(self, event) -> bool:
+    def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
             self._show_tip(event)
             return True
@@ -580,13 +580,13 @@ class GridView(WindowScrolling):
                 self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         self.viewport().update()
 
-    def visualRect(self, index) -> QRect:
+    def visualRect(self, index: Index) -> QRect:
         """The visible rectangle of a cell, for screen readers: Qt does not know about pinned columns."""
         if not index.isValid():
             return QRect()
         return self.cell_rect((self.grid_model.start + index.row(), self.place(index.column()))) or QRect()
 
-    def currentChanged(self, current, previous) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         """Do not scroll: `show_cell` does."""
 
     def _restyle(self) -> None:

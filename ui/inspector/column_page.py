@@ -38,6 +38,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import visible
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.expr import And, Filter, Predicate
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
@@ -51,7 +52,7 @@ from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
 from lamella.ui.cards.words import bar_text, value_text
 from lamella.ui.grid.columns import has_sign
-from lamella.ui.grid.texts import MINUS, whole_texts, with_minus
+from lamella.ui.grid.texts import MINUS, with_minus
 from lamella.ui.widgets.field_buttons import add_clear_button
 
 Index = QModelIndex | QPersistentModelIndex

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import Filter
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.engine_figures import EngineRows, all_rows
@@ -42,7 +43,7 @@ from lamella.ui import theme
 from lamella.ui.editing.column_rules import read_rules, rules_text
 from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.model import Rows
-from lamella.ui.grid.texts import whole_texts, with_minus
+from lamella.ui.grid.texts import with_minus
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QMessageBox
 from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
@@ -43,7 +44,6 @@ from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.grid.input import last_place
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import whole_texts
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, Signal
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
+from lamella.core.filters.cell_texts import CUT, whole_texts
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
@@ -36,7 +37,7 @@ from lamella.ui.editing.pasted_block import typed_array
 from lamella.ui.filters.value_picker import ValueRequest, read_counts
 from lamella.ui.grid import input as keys
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.texts import CUT, is_whole, whole_texts
+from lamella.ui.grid.texts import is_whole
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.block_editing import ID_STAYS

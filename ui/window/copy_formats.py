@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.nested_values import python_values
+from lamella.core.filters.cell_texts import Texts, whole_texts
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.ui.formats.formats import Format, form_of, formatted
-from lamella.ui.grid.texts import Texts, whole_texts
 
 Lines = Iterator[str]
 TAKEN_APART = "\t\n\r"

@@ -12,13 +12,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from lamella.core.datasets.base import Dataset
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.ui.editing.pasted_block import CELLS_FORMAT, clipboard_lines
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Tasks

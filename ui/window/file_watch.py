@@ -123,7 +123,8 @@ def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) 
                 f"{key[1]} cannot be opened", f"Its store {key[0]} is not open", "Open that folder first"
             )
         version = version_of(key)
-        return store[key[1]] if version is None else store[key[1]].as_of(version)
+        source: Source = store[key[1]] if version is None else store[key[1]].as_of(version)
+        return source
 
     return open_source
 

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton,
 from lamella.core.arrow.nested_values import Place, names_within, place_of, python_value
 from lamella.core.errors import BadFilter, LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.phrases import quantity
 from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.steps import Compute, Step
 from lamella.ui import theme
-from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.value_popup import Node, ValuePopup
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover

@@ -18,6 +18,7 @@ from lamella.core.datasets.formats import COMPRESSED_SUFFIXES
 from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.datasets.text.dataset import text_name
 from lamella.core.errors import LamellaError
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.computed_view import ComputedView
@@ -41,7 +42,6 @@ from lamella.ui.editing.staged_edits import (
     without,
 )
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.texts import whole_texts
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.kept_rows import EditedCells, runs_of

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import MINUS, whole_texts
+from lamella.ui.grid.texts import MINUS
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.hosts import widget_of
 

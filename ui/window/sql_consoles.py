@@ -50,7 +50,8 @@ class SqlConsoles(QObject):
     @property
     def current(self) -> SqlConsole | None:
         current: Any = self._window.tabs.current
-        return current if is_console(current) else None
+        console: SqlConsole | None = current if is_console(current) else None
+        return console
 
     def show(self) -> None:
         """Show the console opened last; if a console is in front, or none is open, open a new one."""

@@ -161,7 +161,8 @@ class TabSet(QStackedWidget):
         current = self.current
         if isinstance(current, DatasetTab):
             return current
-        return getattr(current, "front_tab", None)
+        front: DatasetTab | None = getattr(current, "front_tab", None)
+        return front
 
     @property
     def dataset_tabs(self) -> list[DatasetTab]:

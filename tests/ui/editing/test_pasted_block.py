@@ -12,6 +12,7 @@ import pytest
 
 from lamella.core.arrow.equality import differs
 from lamella.core.errors import BadData
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.cells import cell_reader, parse_cell
 from lamella.core.jobs import Job
 from lamella.ui.editing.pasted_block import (
@@ -24,7 +25,6 @@ from lamella.ui.editing.pasted_block import (
     typed_array,
 )
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import whole_texts
 
 
 @pytest.mark.parametrize(

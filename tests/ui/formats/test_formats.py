@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella import agg, col
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.query.steps import (
     Buckets,
     Compute,
@@ -43,7 +44,7 @@ from lamella.ui.formats.formats import (
     kinds_for,
 )
 from lamella.ui.formats.shading import Rule, Shading
-from lamella.ui.grid.texts import ROUNDED, whole_texts
+from lamella.ui.grid.texts import ROUNDED
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.floats(-1e15, 1e15)
