@@ -14,7 +14,6 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.arrow.types import ID
-from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import BadData, LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
@@ -268,6 +267,7 @@ class LineActions(QObject):
             return []
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+            from lamella.core.datasets.sql_result import SqlResult
             from lamella.core.transfer.exporting import export_query
 
             dataset.fill(job)
