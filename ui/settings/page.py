@@ -114,6 +114,7 @@ class SettingsPage(QWidget):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(_centre(column))
         bar = scroll.verticalScrollBar()
+        theme.variant(bar, "steady")
         bar.setEnabled(False)
         bar.rangeChanged.connect(lambda _, most: bar.setEnabled(most > 0))
         head = _centre(self.search)

@@ -409,7 +409,7 @@ QScrollBar::handle { background: $border_strong; border-radius: 4px; margin: 2px
 QScrollBar::handle:vertical { min-height: 32px; }
 QScrollBar::handle:horizontal { min-width: 32px; }
 QScrollBar::handle:hover { background: $faint; }
-QScrollBar::handle:disabled { background: transparent; }
+QScrollBar[variant="steady"]::handle:disabled { background: transparent; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QAbstractScrollArea::corner { background: transparent; }
