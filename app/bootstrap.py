@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -37,8 +39,8 @@ def run(
     new_window: bool = False,
     chosen: Sequence[str] = (),
 ) -> int:
-    """Run the event loop and return its exit code. Raises LamellaError, after showing it, if the window
-    cannot be shown."""
+    """Run the event loop and return its exit code, or end the process where reads never answer. Raises
+    LamellaError, after showing it, if the window cannot be shown."""
     files = [path_or_address(each) for each in named]
     qt = application()
     server = LaunchServer()
@@ -49,12 +51,18 @@ def run(
         own_window = with_sample or new_window or bool(chosen)
         if not own_window and launch.hand_over(files, server):
             return 0
-        return _show(qt, server, files, with_sample, chosen)
+        code = _show(qt, server, files, with_sample, chosen)
     finally:
         server.close()
         signal.signal(signal.SIGINT, on_interrupt)
         logs.uninstall()
         logs.stop(handler)
+    from lamella.ui.tasks import has_unanswered_reads  # not needed by a launch that hands its files over
+
+    if has_unanswered_reads():  # Python waits for their threads, and a disk that is gone may never answer
+        atexit._run_exitfuncs()
+        os._exit(code)
+    return code
 
 
 def _show(

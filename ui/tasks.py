@@ -5,8 +5,9 @@ Nothing else in `ui` makes threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,6 +21,12 @@ from lamella.core.jobs import Job, Progress, on_behalf_of
 T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries
 ENDLESS_READERS = 64
+PATIENCE_SECONDS = 5.0
+"""How long the end waits for reads that were cancelled. A disk that is gone may never answer."""
+
+log = logging.getLogger(__name__)
+_unanswered: list[Future[None]] = []
+"""Reads that had not ended when the end stopped waiting for them."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,11 @@ class Handle:
             self.callbacks.discard(result)
 
 
+def has_unanswered_reads() -> bool:
+    """Whether reads still run that the end did not wait for: Python would wait for their threads."""
+    return not all(read.done() for read in _unanswered)
+
+
 class Tasks(QObject):
     """Runs work off the GUI thread; every signal and callback arrives on the GUI thread.
 
@@ -96,6 +108,7 @@ class Tasks(QObject):
         self._endless = ThreadPoolExecutor(ENDLESS_READERS, thread_name_prefix="endless read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
         self._running: list[Handle] = []
+        self._reads: dict[Handle, Future[None]] = {}
         self._is_closed = False
         self._answered.connect(self._answer, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._report, Qt.ConnectionType.QueuedConnection)
@@ -158,15 +171,23 @@ class Tasks(QObject):
             handle.cancel()
 
     def shutdown(self) -> None:
-        """Cancel everything and wait until the threads have ended. Later requests end at once, and only
-        `discard` is called."""
+        """Cancel everything and wait until the threads have ended, but not for ever for reads. Later requests
+        end at once, and only `discard` is called."""
         self._is_closed = True
         for handle in self._running:
             handle.cancel()
             handle.over = True
-        self._readers.shutdown(wait=True, cancel_futures=True)
-        self._endless.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._readers, self._endless):
+            pool.shutdown(wait=False, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
+        late = wait(self._reads.values(), PATIENCE_SECONDS).not_done
+        if late:
+            texts = [handle.text for handle, read in self._reads.items() if read in late]
+            log.warning("Left without an answer: %s", ", ".join(filter(None, texts)) or "a read")
+            _unanswered.extend(late)
+        else:
+            self._readers.shutdown(wait=True)
+            self._endless.shutdown(wait=True)
         for handle in self._running:
             handle.discard()
         self._running.clear()
@@ -178,7 +199,9 @@ class Tasks(QObject):
         handle.job = Job(lambda progress: self._reported.emit(handle, progress))
         was_busy = bool(self.running)
         self._running.append(handle)
-        pool.submit(self._run, handle, work)
+        future = pool.submit(self._run, handle, work)
+        if not handle.write:
+            self._reads[handle] = future
         self.started.emit(handle)
         if bool(self.running) != was_busy:
             self.busy_changed.emit(True)
@@ -206,6 +229,7 @@ class Tasks(QObject):
         if handle not in self._running:
             return
         self._running.remove(handle)
+        self._reads.pop(handle, None)
         handle.over = True
         self.finished.emit(handle)
         if not handle.quiet and not self.running:

@@ -366,3 +366,31 @@ def test_what_the_start_page_offers_to_try_works_on_the_sample(qtbot, program):
     program.window.start.tries["airlines"].click()
     qtbot.waitUntil(lambda: steps_run(2) and shown_rows(program) == 16)
     assert program.window.tabs.dataset_tab.grid.grid_model.names == ["carrier", "flights", "mean_delay"]
+
+
+READ_WITHOUT_END = """
+import sys
+import threading
+
+from PySide6.QtCore import QTimer
+
+from lamella.app import cli
+from lamella.app.program import Program
+from lamella.ui import tasks
+
+tasks.PATIENCE_SECONDS = 0.01
+
+
+def read_and_quit(program, *_):
+    program.window.tasks.read(lambda job: threading.Event().wait())
+    QTimer.singleShot(0, program.window.quit)
+
+
+Program.open = read_and_quit
+sys.exit(cli.main(["--new-window"]))
+"""
+
+
+def test_a_disk_that_never_answers_does_not_keep_the_program(lamella_home):
+    ended = subprocess.run([sys.executable, "-c", READ_WITHOUT_END], timeout=120, check=False)
+    assert ended.returncode == 0

@@ -7,7 +7,8 @@ from PySide6.QtCore import QObject, QThread
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.errors import BadData, Cancelled
-from lamella.ui.tasks import Tasks
+from lamella.ui import tasks as tasks_module
+from lamella.ui.tasks import Tasks, has_unanswered_reads
 
 
 def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None:
@@ -160,6 +161,22 @@ def test_shutdown_cancels_and_waits(qapp) -> None:
     assert running.wait(60)
     tasks.shutdown()
     assert ended.is_set()
+
+
+def test_the_end_does_not_wait_for_ever_for_a_read_that_never_answers(qtbot, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(tasks_module, "PATIENCE_SECONDS", 0.01)
+    tasks, runs, answers = Tasks(), threading.Event(), threading.Event()
+
+    def work(job) -> None:
+        runs.set()
+        assert answers.wait(60)
+
+    tasks.read(work, text="Reading a disk")
+    assert runs.wait(60) and not has_unanswered_reads()
+    tasks.shutdown()
+    assert has_unanswered_reads() and "Reading a disk" in caplog.text
+    answers.set()
+    qtbot.waitUntil(lambda: not has_unanswered_reads())
 
 
 def test_what_is_asked_for_after_the_end_is_over_at_once(qapp) -> None:
