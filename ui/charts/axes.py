@@ -7,7 +7,6 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import pyqtgraph as pg
@@ -234,7 +233,9 @@ class MomentTicks:
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         moments = [_EPOCH + dt.timedelta(seconds=value) for value in values]
-        return [self._text(moment, before, spacing) for before, moment in pairwise([None, *moments])]
+        earlier: list[dt.datetime | None] = [None, *moments]
+        pairs = zip(moments, earlier, strict=False)
+        return [self._text(moment, before, spacing) for moment, before in pairs]
 
     @staticmethod
     def _text(moment: dt.datetime, before: dt.datetime | None, spacing: float) -> str:

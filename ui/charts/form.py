@@ -130,8 +130,9 @@ class ChartForm(QFrame):
     def show_counts(self, counts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> None:
         while self.counts.count():
             item = self.counts.takeAt(0)
-            if item is not None and item.widget() is not None:
-                item.widget().deleteLater()
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.deleteLater()
         for row, (what, count) in enumerate(counts):
             name, figure = QLabel(what, wordWrap=True), QLabel(count)
             name.setTextFormat(Qt.TextFormat.PlainText)

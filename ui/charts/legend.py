@@ -99,8 +99,10 @@ class ChartLegend(QWidget):
 
     def show_looks(self, looks: list[SeriesLook], hatched: bool, sizes: SizeScale | None = None) -> None:
         while (item := self._flow.takeAt(0)) is not None:
-            item.widget().hide()
-            item.widget().deleteLater()
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
         for look in looks:
             self._flow.addWidget(self._entry(look, hatched))
         if sizes is not None:

@@ -66,8 +66,9 @@ class ComparisonSummary(QTreeWidget):
             item.setFirstColumnSpanned(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentItem() is not None:
-            self._choose(self.currentItem())
+        item = self.currentItem()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
+            self._choose(item)
         else:
             super().keyPressEvent(event)
 

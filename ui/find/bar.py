@@ -166,7 +166,7 @@ class FindBar(TwoPartBar):
         modes.setSpacing(0)
         modes.addWidget(self.text_mode)
         modes.addWidget(self.word_mode)
-        self.layout().setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
+        self.parts.setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
         self.first.addLayout(modes)
         self.first.addSpacing(theme.XS)
         self.first.addWidget(self.field, 1)

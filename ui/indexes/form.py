@@ -161,8 +161,9 @@ class IndexForm(QFrame):
         names = self.texts.names
         weights = {name: box.value() for name, box in self._weights.items()}
         while (item := self._weight_row.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
         self._weights = {}
         for name in names if 1 < len(names) <= MOST_WEIGHED else ():
             box = DecimalBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)

@@ -91,6 +91,7 @@ class IndexesDialog(QDialog):
         self.list.setHorizontalHeaderLabels(HEADINGS)
         for column in RIGHT:
             title = self.list.horizontalHeaderItem(column)
+            assert title is not None
             title.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -40,7 +40,7 @@ class DiagramBar(TwoPartBar):
         for kind, text in PICTURES.items():
             menu.addAction(text, partial(self.export_requested.emit, kind))
         self.export.setMenu(menu)
-        self.layout().setContentsMargins(theme.L, theme.S, theme.L, theme.S)
+        self.parts.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         for part in (self.first, self.second):
             part.setSpacing(theme.S)
         widget: QWidget

@@ -331,15 +331,15 @@ class TwoPartBar(QFrame):
         super().__init__(parent)
         theme.variant(self, "bar")
         self.first, self.second = QHBoxLayout(), QHBoxLayout()
-        self._parts = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self.parts = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         for part, stretch in zip((self.first, self.second), stretches, strict=True):
             part.setSpacing(theme.XS)
-            self._parts.addLayout(part, stretch)
-        self._parts.setSpacing(theme.S)
+            self.parts.addLayout(part, stretch)
+        self.parts.setSpacing(theme.S)
 
     def minimumSizeHint(self) -> QSize:
         """The minimum size of the wider part, because the other one may be below it."""
-        margins = self.contentsMargins() + self._parts.contentsMargins()
+        margins = self.contentsMargins() + self.parts.contentsMargins()
         wide = max(part.minimumSize().width() for part in (self.first, self.second))
         return QSize(wide + margins.left() + margins.right(), super().minimumSizeHint().height())
 
@@ -353,8 +353,8 @@ class TwoPartBar(QFrame):
         return super().event(event)
 
     def fit(self) -> None:
-        margins = self.contentsMargins() + self._parts.contentsMargins()
-        room = self.width() - margins.left() - margins.right() - self._parts.spacing()
+        margins = self.contentsMargins() + self.parts.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - self.parts.spacing()
         fits = self.first.minimumSize().width() + self.second.minimumSize().width() <= room
         directions = QBoxLayout.Direction
-        self._parts.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
+        self.parts.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
