@@ -83,7 +83,9 @@ class PageView(QTextBrowser):
         return self._picture(url)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        room = self.viewport().width() - 2 * round(self.document().documentMargin())
+        # as if there always was a scroll bar: it comes and goes with the height of the pictures
+        bar = self.verticalScrollBar().sizeHint().width()
+        room = self.width() - bar - 2 * round(self.document().documentMargin())
         width = max(LEAST_PICTURE_WIDTH, min(PICTURE_WIDTH, room))
         if width != self._picture_width:
             self._picture_width = width

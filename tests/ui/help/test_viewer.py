@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSizeF, Qt
 from PySide6.QtGui import QImage, QTextTable
 from PySide6.QtWidgets import QApplication, QSplitter
 
@@ -27,6 +27,25 @@ def test_a_picture_is_no_wider_than_the_page(qtbot, tmp_path: Path) -> None:
     assert view.horizontalScrollBar().maximum() == 0
     view.resize(1000, 500)
     assert view.document().idealWidth() > PICTURE_WIDTH
+
+
+def test_a_page_that_just_fits_is_laid_out_no_more_often_than_others(qtbot, tmp_path: Path) -> None:
+    """A scroll bar that comes and goes does not scale the pictures, whose height decides whether it is
+    needed."""
+    QImage(1200, 800, QImage.Format.Format_RGB32).save(str(tmp_path / "picture.png"))
+    view = PageView(tmp_path)
+    qtbot.addWidget(view)
+    view.show()
+    sizes: list[QSizeF] = []
+    view.document().documentLayout().documentSizeChanged.connect(sizes.append)
+    counts = []
+    for height in range(360, 440, 2):
+        sizes.clear()
+        view.resize(500, height)
+        view.show_page(Page("page.md", "# Title\n\n![A picture](picture.png)\n\nText\n"))
+        QApplication.processEvents()
+        counts.append(len(sizes))
+    assert max(counts) < 10, counts
 
 
 def test_titles_of_pages_are_whole_however_narrow_the_list_is(qtbot, tmp_path: Path) -> None:
