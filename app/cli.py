@@ -31,7 +31,7 @@ def _main(words: list[str]) -> int:
     if words and _is_no_file(words[0]):
         return _refuse(words[0])
     arguments = window_parser().parse_args(words)
-    return _run_guarded(arguments.work, arguments)
+    return _run_and_log(arguments.work, arguments)
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def _run_command(arguments: argparse.Namespace) -> int:
     checked when the output is complete are waited for, briefly. Output from damaged files is not valid."""
     known = sys.modules.get("lamella.core.scan.file_checks")
     before = len(known.checks.damaged_reads) if known else 0
-    code = _run_guarded(arguments.work, arguments)
+    code = _run_and_log(arguments.work, arguments)
     loaded = sys.modules.get("lamella.core.scan.file_checks")
     if loaded is None or code != OK:
         return code
@@ -76,7 +76,7 @@ def _refuse(word: str) -> int:
     return REFUSED
 
 
-def _run_guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+def _run_and_log(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Run the command; print errors that users can act on as one sentence, and log all others."""
     from lamella.core.errors import Cancelled, LamellaError
 

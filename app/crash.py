@@ -53,7 +53,7 @@ def install(tell: Callable[[BaseException], None]) -> Callable[[], None]:
     """
     before = sys.excepthook, threading.excepthook, sys.unraisablehook
 
-    def caught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             before[0](kind, error, trace)
             return
@@ -61,19 +61,19 @@ def install(tell: Callable[[BaseException], None]) -> Callable[[], None]:
         before[0](kind, error, trace)
         tell(error)
 
-    def caught_on_thread(event: threading.ExceptHookArgs) -> None:
+    def report_of_thread(event: threading.ExceptHookArgs) -> None:
         if event.exc_value is not None:
-            caught(event.exc_type, event.exc_value, event.exc_traceback)
+            report(event.exc_type, event.exc_value, event.exc_traceback)
 
-    def caught_in_destructor(event: sys.UnraisableHookArgs) -> None:
+    def log_unraisable(event: sys.UnraisableHookArgs) -> None:
         log.error("Ignored in %r", event.object, exc_info=event.exc_value)
         before[2](event)
 
     def uninstall() -> None:
         sys.excepthook, threading.excepthook, sys.unraisablehook = before
 
-    sys.excepthook, threading.excepthook = caught, caught_on_thread
-    sys.unraisablehook = caught_in_destructor
+    sys.excepthook, threading.excepthook = report, report_of_thread
+    sys.unraisablehook = log_unraisable
     return uninstall
 
 

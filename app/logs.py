@@ -13,7 +13,7 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from lamella.app import paths
 
 BYTES_PER_FILE = 1_000_000
-FILES_KEPT = 3
+MOST_FILES = 3
 LINE = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 
 
@@ -37,7 +37,7 @@ def start() -> LogFile:
     handler = LogFile(
         log_path(),
         maxBytes=BYTES_PER_FILE,
-        backupCount=FILES_KEPT,
+        backupCount=MOST_FILES,
         encoding="utf8",
         delay=True,
         errors="backslashreplace",

@@ -18,7 +18,7 @@ from lamella.core.remote.paths import path_or_address
 from lamella.core.settings import Settings, Value
 
 log = logging.getLogger(__name__)
-RECENT_KEPT = 20
+MOST_RECENT = 20
 
 
 def state_path() -> Path:
@@ -41,7 +41,7 @@ class State:
 
     def remember(self, path: Path) -> None:
         path = path.absolute()
-        files = [path, *(recent_path for recent_path in self.recent if recent_path != path)][:RECENT_KEPT]
+        files = [path, *(recent_path for recent_path in self.recent if recent_path != path)][:MOST_RECENT]
         self._write("recent", [str(file) for file in files])
 
     def forget(self, path: Path) -> None:
@@ -73,7 +73,7 @@ def _read() -> dict[str, Any]:
         return {}
 
 
-LAYOUTS_KEPT, LONGEST_LAYOUT, LONGEST_LAYOUTS = 200, 100_000, 1_000_000
+MOST_LAYOUTS, LONGEST_LAYOUT, LONGEST_LAYOUTS = 200, 100_000, 1_000_000
 """The maximum number of layouts, and of characters of one and of all. The oldest are dropped first."""
 
 
@@ -96,7 +96,7 @@ class Layouts:
         layouts = [(known, layout_kept) for known, layout_kept in self._read() if known != list(key)]
         entries = [*layouts, (list(key), layout)] if layout else layouts
         texts = [len(json.dumps(entry)) for entry in entries]
-        while entries and (len(entries) > LAYOUTS_KEPT or sum(texts) > LONGEST_LAYOUTS):
+        while entries and (len(entries) > MOST_LAYOUTS or sum(texts) > LONGEST_LAYOUTS):
             del entries[0], texts[0]
         entries_kept = [
             entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT

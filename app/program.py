@@ -34,7 +34,7 @@ from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.opening import TabWork
 
-FIRST_SHOWN = "flights"
+FIRST_SAMPLE = "flights"
 RELATIONS: dict[str, tuple[list[str], list[str]]] = {
     "carrier": (["flights.carrier"], ["airlines.carrier"]),
     "plane": (["flights.tailnum"], ["planes.tailnum"]),
@@ -183,9 +183,9 @@ class Program:
         workspace.settled.connect(self.memory.windows.end_start)
         workspace.restore(opens_current)
         if len(self.entries) > 1:
-            FirstPaint(self.window).done.connect(self._restore_others)
+            FirstPaint(self.window).done.connect(self._restore_other_windows)
 
-    def _restore_others(self) -> None:
+    def _restore_other_windows(self) -> None:
         """Restore the other windows, once the first one is on screen."""
         first = self.window
         for entry in self.entries[1:]:
@@ -266,7 +266,7 @@ class Program:
         window.tasks.write(_filled_sample, show, discard=Store.close, text="Importing the sample tables")
 
     def _show_sample(self, window: MainWindow, then: TabWork | None, store: Store) -> None:
-        key = (str(store.path), FIRST_SHOWN)
+        key = (str(store.path), FIRST_SAMPLE)
         window.library.add_store(store)
         window.opening.open_key(key, then)
 

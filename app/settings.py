@@ -46,7 +46,7 @@ def take_environment(settings: Settings, environment: Mapping[str, str]) -> list
     problems: list[LamellaError] = []
     for setting in SETTINGS:
         text = environment.get(setting.variable)
-        if text and text != _exported.get(setting.variable):
+        if text and text != _exported_variables.get(setting.variable):
             try:
                 settings.override(Origin.ENVIRONMENT, setting.name, text)
             except BadSetting as problem:
@@ -165,7 +165,7 @@ def apply_limits(settings: Settings) -> None:
 MONGODB_URI = "LAMELLA_MONGODB_URI"
 """The environment variable from which the benchmark's engine reads the server's address."""
 
-_exported: dict[str, str] = {}
+_exported_variables: dict[str, str] = {}
 """The variables that this process has set in its own environment."""
 
 
@@ -177,4 +177,4 @@ def apply_servers(settings: Settings) -> None:
 
 def use(uri: str) -> None:
     """Use another MongoDB server for processes started from now on."""
-    os.environ[MONGODB_URI] = _exported[MONGODB_URI] = uri
+    os.environ[MONGODB_URI] = _exported_variables[MONGODB_URI] = uri

@@ -48,7 +48,7 @@ def start_empty(tour: Tour) -> None:
 def import_the_sample(tour: Tour) -> None:
     tour.program.open([], with_sample=True)
     tour.wait("the flights are shown", lambda: tour.window.tabs.dataset_tab is not None)
-    tab = settled(tour)
+    tab = loaded_tab(tour)
     tour.check("Rows of flights", tab.view.num_rows, 336_776)
     tour.camera.take(tour.window, "table")
 
@@ -57,7 +57,7 @@ def open_a_file_in_place(tour: Tour) -> None:
     before = tour.window.tabs.dataset_tab
     tour.window.open_paths([resources.sample("weather")])
     tour.wait("the weather is shown", lambda: tour.window.tabs.dataset_tab is not before)
-    tour.check("Rows of weather", settled(tour).view.num_rows, 26_115)
+    tour.check("Rows of weather", loaded_tab(tour).view.num_rows, 26_115)
     tour.camera.take(tour.window, "file")
     tour.window.tabs.show_tab(before)
 
@@ -65,7 +65,7 @@ def open_a_file_in_place(tour: Tour) -> None:
 def draw_a_chart(tour: Tour) -> None:
     from lamella.core.query.charts import ChartSpec
 
-    tab = settled(tour)
+    tab = loaded_tab(tour)
     tour.window.commands["chart"].trigger()
     spec = ChartSpec("line", "hour", measure="arr_delay", aggregate="mean", color="origin")
     tab.charting.view.show_spec(spec)
@@ -76,19 +76,19 @@ def draw_a_chart(tour: Tour) -> None:
 
 
 def filter_the_flights(tour: Tour) -> None:
-    tab = settled(tour)
+    tab = loaded_tab(tour)
     tab.set_filter(LATE)
     tab.steps.edit_filter()
     tour.wait("the late flights are counted", lambda: tab.where == LATE and not tour.program.tasks.running)
-    tour.check("Late flights", settled(tour).view.num_rows, LATE_ROWS)
+    tour.check("Late flights", loaded_tab(tour).view.num_rows, LATE_ROWS)
     tour.camera.take(tour.window, "filter")
     tab.steps.close_editor()
 
 
 def sort_by_delay(tour: Tour) -> None:
-    tab = settled(tour)
+    tab = loaded_tab(tour)
     tab.set_sort([SortKey("dep_delay", descending=True)])
-    tour.check("Late flights, sorted", settled(tour).view.num_rows, LATE_ROWS)
+    tour.check("Late flights, sorted", loaded_tab(tour).view.num_rows, LATE_ROWS)
     tour.check("The longest delay", tab.view.page(0, 1, ["dep_delay"]).column(0)[0].as_py(), 1_014)
     tour.camera.take(tour.window, "sorted")
 
@@ -96,7 +96,7 @@ def sort_by_delay(tour: Tour) -> None:
 def set_a_value_on_the_matching_rows(tour: Tour) -> None:
     from lamella.ui.editing.change_dialog import ChangeDialog
 
-    tab = settled(tour)
+    tab = loaded_tab(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index(CHANGED_COLUMN)))
     tour.window.commands["change"].trigger()
     dialog = dialog_of(tour, ChangeDialog)
@@ -106,16 +106,16 @@ def set_a_value_on_the_matching_rows(tour: Tour) -> None:
     tour.camera.take(dialog, "set-values")
     apply.click()
     tour.wait("the change is committed", lambda: bool(tab.content.undo) and not tour.program.tasks.running)
-    settled(tour)
+    loaded_tab(tour)
     tour.check("Rows with the new value", _with_new_value(tab.table), LATE_ROWS)
     tour.camera.take(tour.window, "changed")
 
 
-def undo_it(tour: Tour) -> None:
-    tab = settled(tour)
+def undo_change(tour: Tour) -> None:
+    tab = loaded_tab(tour)
     tour.window.commands["undo"].trigger()
     tour.wait("the change is undone", lambda: bool(tab.content.redo) and not tour.program.tasks.running)
-    settled(tour)
+    loaded_tab(tour)
     if _with_new_value(tab.table) == LATE_ROWS:
         tour.check("Rows with the new value after the undo", LATE_ROWS, "fewer")
     tour.camera.take(tour.window, "undone")
@@ -156,16 +156,16 @@ STEPS: tuple[Callable[[Tour], None], ...] = (
     filter_the_flights,
     sort_by_delay,
     set_a_value_on_the_matching_rows,
-    undo_it,
+    undo_change,
     benchmark,
     look_at_the_dialogs,
 )
 
 
-def settled(tour: Tour) -> DatasetTab:
+def loaded_tab(tour: Tour) -> DatasetTab:
     """Wait until everything on screen is loaded, and return the current tab."""
 
-    def settled() -> bool:
+    def is_loaded() -> bool:
         tab = tour.window.tabs.dataset_tab
         return (
             tab is not None
@@ -177,7 +177,7 @@ def settled(tour: Tour) -> DatasetTab:
             and tour.is_idle
         )
 
-    tour.wait("everything is shown", settled)
+    tour.wait("everything is shown", is_loaded)
     tab = tour.window.tabs.dataset_tab
     tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", tab.content.line, tab.line)
     return tab

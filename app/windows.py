@@ -30,22 +30,24 @@ class Windows(QObject):
 
     def __init__(self, make: Callable[[], MainWindow]) -> None:
         super().__init__()
-        self.all: list[MainWindow] = []
+        self.main_windows: list[MainWindow] = []
         self._make = make
 
     @property
     def active(self) -> MainWindow:
         """The window in front, or the one opened last."""
         front = QApplication.activeWindow()
-        return front if isinstance(front, MainWindow) and front in self.all else self.all[-1]
+        return (
+            front if isinstance(front, MainWindow) and front in self.main_windows else self.main_windows[-1]
+        )
 
     def adopt(self, window: MainWindow) -> None:
         """Add a window."""
-        self.all.append(window)
-        window.others = partial(self._other_windows, window)
+        self.main_windows.append(window)
+        window.other_windows = partial(self._other_windows, window)
         window.window_requested.connect(partial(self.open_beside, window))
-        window.commits.committed.connect(partial(self._tell_others, window))
-        window.library.stores_changed.connect(partial(self._list_in_others, window, {}))
+        window.commits.committed.connect(partial(self._share_commit, window))
+        window.library.stores_changed.connect(partial(self._share_listing, window, {}))
         window.closed.connect(partial(self._drop, window))
 
     def open_beside(
@@ -70,20 +72,20 @@ class Windows(QObject):
     def delete(self) -> None:
         """Delete the windows, which are closed, while Qt still runs. At the exit, Python deletes what is left
         in any order, which crashes where the layout of a plot is pending: its axes lack their labels."""
-        for window in self.all:
+        for window in self.main_windows:
             window.deleteLater()
             QCoreApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete)
-        self.all.clear()
+        self.main_windows.clear()
 
     def _other_windows(self, window: MainWindow) -> Sequence[MainWindow]:
-        return [each_window for each_window in self.all if each_window is not window]
+        return [each_window for each_window in self.main_windows if each_window is not window]
 
-    def _tell_others(self, window: MainWindow, table: Table, commit: Commit) -> None:
+    def _share_commit(self, window: MainWindow, table: Table, commit: Commit) -> None:
         key = (str(table.store.path), table.name)
         for each_window in self._other_windows(window):
             each_window.follow_commit(key, commit)
 
-    def _list_in_others(
+    def _share_listing(
         self, window: MainWindow, before: dict[Path, StoreEntry], listing: Sequence[StoreEntry]
     ) -> None:
         """Open stores that were opened in `window` in the others, too, and list its added, dropped and
@@ -102,14 +104,14 @@ class Windows(QObject):
 
     def _list_stores(self, window: MainWindow, places: Iterable[Path]) -> None:
         for path in places:
-            window.library.with_store(path, lambda: None, partial(_log_unopened, path))
+            window.library.with_store(path, lambda: None, partial(_log_open_failure, path))
 
     def _drop(self, window: MainWindow) -> None:
-        if len(self.all) > 1:
-            self.all.remove(window)
+        if len(self.main_windows) > 1:
+            self.main_windows.remove(window)
             window.deleteLater()
             QTimer.singleShot(0, gc.collect)  # on this thread: collecting widgets on another one crashes
 
 
-def _log_unopened(path: Path, error: Exception) -> None:
+def _log_open_failure(path: Path, error: Exception) -> None:
     log.warning("The store %s is open in one window, and not in another: %s", path, error)

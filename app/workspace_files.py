@@ -93,7 +93,7 @@ class WorkspaceFiles:
         """Claim the windows that no running program has, the last written first, for this program. Also
         return the problems with any of them."""
         entries, problems = list[WindowEntry](), list[FileProblem]()
-        for path in sorted(self.folder.glob("*.json"), key=_time_written, reverse=True):
+        for path in sorted(self.folder.glob("*.json"), key=_write_time, reverse=True):
             try:
                 entry = self._claim(path)
             except FileProblem as problem:
@@ -191,7 +191,7 @@ def _lock_path(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
-def _time_written(path: Path) -> float:
+def _write_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
         self.benchmark: BenchmarkPanel | None = None
         self.before_benchmark: Callable[[], None] = lambda: None
         """Called before any part of the benchmark is loaded; may register further systems or workloads."""
-        self.others: Callable[[], Sequence[MainWindow]] = list
+        self.other_windows: Callable[[], Sequence[MainWindow]] = list
         """The other windows of this process."""
         self.is_quitting = False
         self._make_tabs()
@@ -194,8 +194,8 @@ class MainWindow(QMainWindow):
         self.workspace.turn(on)
 
     def reopen_tab(self) -> None:
-        if self.tabs.closed:
-            closed = self.tabs.closed.pop()
+        if self.tabs.closed_tabs:
+            closed = self.tabs.closed_tabs.pop()
             if isinstance(closed, Mapping):
                 self.workspace.reopen(closed)
             elif not self.consoles.reopen(closed):
@@ -207,7 +207,7 @@ class MainWindow(QMainWindow):
         tab = self.tabs.dataset_tab
         if tab is None:
             return
-        if tab.versions.pinned is not None:
+        if tab.versions.pinned_version is not None:
             tab.messages.say(tab.standing.not_now)
         elif tab.table is None:
             self._offer_import(0, "", None)
@@ -256,7 +256,7 @@ class MainWindow(QMainWindow):
 
     def quit(self) -> None:
         """Close all windows, or none if one refuses to close. Edits that are to be saved are saved first."""
-        windows = [*self.others(), self]
+        windows = [*self.other_windows(), self]
         if all(window.may_end(self.quit) for window in windows):
             for window in windows:
                 window.is_quitting = True
@@ -503,10 +503,10 @@ class MainWindow(QMainWindow):
             return
         for tab in self.tabs.dataset_tabs:
             tab.column_layout.save()
-        for console in self.consoles.all:
+        for console in self.consoles.consoles:
             console.keep_draft()
         self.memory.save_geometry(bytes(self.saveGeometry().data()))
-        is_last = not self.others()
+        is_last = not self.other_windows()
         self.workspace.close(is_restored=is_last or self.is_quitting)
         self.help.close()
         self.tasks.shutdown()
@@ -534,7 +534,7 @@ class MainWindow(QMainWindow):
         closes it once the edits are saved."""
         if isinstance(widget, DatasetTab) and not widget.editing.settle():
             return False
-        if isinstance(widget, DatasetTab) and widget.review.unsaved:
+        if isinstance(widget, DatasetTab) and widget.review.is_unsaved:
             return self._may_drop(widget, again or partial(self._close_tab, widget))
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
 

@@ -28,7 +28,7 @@ from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
 from lamella.core.validation import path_of
 
-Listed = Relation | RelationCheck | Suggestion
+ListItem = Relation | RelationCheck | Suggestion
 
 
 def compact(arguments: argparse.Namespace) -> int:
@@ -188,7 +188,7 @@ def relations(arguments: argparse.Namespace) -> int:
     return DAMAGED if problems else OK
 
 
-def _print_items(items: Sequence[Listed], none: str, as_json: bool) -> None:
+def _print_items(items: Sequence[ListItem], none: str, as_json: bool) -> None:
     lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in items)
     if not as_json:
         lines = map(str, items) if items else [none]
@@ -196,7 +196,7 @@ def _print_items(items: Sequence[Listed], none: str, as_json: bool) -> None:
         print(line)
 
 
-def _json_ready(item: Listed) -> dict[str, Any]:
+def _json_ready(item: ListItem) -> dict[str, Any]:
     """The item as JSON. Keys can have any type: types that JSON lacks become text."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(item), default=str))
     return plain

@@ -49,7 +49,7 @@ class Entry:
 
     `classes` are places in `systems` by family; `absent` says why it does not support a family in which users
     might look for it. `variant` names what ran it if not the usual program: another Python, or a server that
-    only speaks its protocol; its title is then made from `varied`.
+    only speaks its protocol; its title is then made from `variant_format`.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Entry:
     absent: Mapping[str, str] = field(default_factory=dict, hash=False)
     server: bool = False
     variant: str = ""
-    varied: str = "{title}, {variant}"
+    variant_format: str = "{title}, {variant}"
 
     @property
     def missing(self) -> str:
@@ -170,7 +170,7 @@ ENTRIES = {
             (("pymongo", "pymongo"),),
             {"table": "mongodb:MongoTable", "entity": "mongodb:MongoEntities"},
             server=True,
-            varied="MongoDB's protocol, {variant}",
+            variant_format="MongoDB's protocol, {variant}",
         ),
         Entry(
             "parquetdb",
@@ -252,7 +252,7 @@ ENTRIES = {
             (("obstore", "obstore"),),
             {"catalog": "object_stores:S3Objects"},
             server=True,
-            varied="S3, {variant}",
+            variant_format="S3, {variant}",
         ),
         Entry(
             "hdfs",
@@ -304,7 +304,10 @@ def entry_named(name: str) -> Entry:
     if base in ENTRIES and variant:
         entry = ENTRIES[base]
         return replace(
-            entry, id=name, title=entry.varied.format(title=entry.title, variant=variant), variant=variant
+            entry,
+            id=name,
+            title=entry.variant_format.format(title=entry.title, variant=variant),
+            variant=variant,
         )
     raise UnknownSystem(name, "The benchmark", ENTRIES)
 
@@ -323,7 +326,7 @@ def plain_name(name: str) -> str:
     return name if ":" in name else name.partition(_BY)[0]
 
 
-def name_of_any(name: str) -> str:
+def accepted_name(name: str) -> str:
     """A name that `entry_named` accepts, with `name` as its title if it is unknown: for files of other
     versions, for example."""
     return name if ":" in name or plain_name(name) in ENTRIES else f":{name}"
@@ -395,7 +398,7 @@ def load_place(place: str) -> Any:
 # ------------------------------------------------------------------------------- families
 
 
-Expected = Callable[[Workload, Operation, int], str]
+AnswerFunction = Callable[[Workload, Operation, int], str]
 
 
 @dataclass(frozen=True)
@@ -411,7 +414,7 @@ class Family:
     answers: str | None = None
     prepares: str | None = None
 
-    def prepared(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
+    def prepare(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
         """Prepare the workload's data in the benchmark's folder, before any system is timed."""
         if self.prepares is None:
             return workload
@@ -424,7 +427,7 @@ class Family:
         return cycle_class
 
     @property
-    def expected(self) -> Expected | None:
+    def answer_function(self) -> AnswerFunction | None:
         return load_place(_BENCH_PACKAGE + self.answers) if self.answers else None
 
     @property
@@ -443,28 +446,32 @@ _QUESTIONS = "workloads.questions:QuestionCycle"
 FAMILIES = {
     family.id: family
     for family in (
-        Family("table", "workloads.table_cycle:TableCycle", "workloads.table_rows:expected"),
-        Family("entity", "workloads.entities:EntityCycle", "workloads.entities:expected"),
-        Family("entity-queries", _QUESTIONS, "workloads.entity_queries:expected"),
-        Family("entity-memory", "workloads.entity_memory:MemoryCycle", "workloads.entity_memory:expected"),
+        Family("table", "workloads.table_cycle:TableCycle", "workloads.table_rows:right_answer"),
+        Family("entity", "workloads.entities:EntityCycle", "workloads.entities:right_answer"),
+        Family("entity-queries", _QUESTIONS, "workloads.entity_queries:right_answer"),
         Family(
-            "entity-storage", "workloads.entity_storage:StorageCycle", "workloads.entity_storage:expected"
+            "entity-memory", "workloads.entity_memory:MemoryCycle", "workloads.entity_memory:right_answer"
+        ),
+        Family(
+            "entity-storage", "workloads.entity_storage:StorageCycle", "workloads.entity_storage:right_answer"
         ),
         Family("entity-indexes", _QUESTIONS),
         Family("entity-text", _QUESTIONS),
         Family("entity-relations", _QUESTIONS),
         Family("bridge", _QUESTIONS),
-        Family("catalog", "workloads.catalog:CatalogCycle", "workloads.catalog:expected"),
+        Family("catalog", "workloads.catalog:CatalogCycle", "workloads.catalog:right_answer"),
         Family(
             "mine",
             "workloads.user_table:UserTableCycle",
-            "workloads.user_table:expected",
+            "workloads.user_table:right_answer",
             "workloads.user_table_source:prepare",
         ),
         Family("own", "systems.user_script:ScriptCycle"),
-        Family("taxi", "workloads.taxi:TaxiCycle", "workloads.taxi:expected"),
-        Family("transfer", "workloads.transfer:TransferCycle", "workloads.transfer:expected"),
-        Family("window", *(f"workloads.window:{name}" for name in ("WindowCycle", "expected", "prepare"))),
+        Family("taxi", "workloads.taxi:TaxiCycle", "workloads.taxi:right_answer"),
+        Family("transfer", "workloads.transfer:TransferCycle", "workloads.transfer:right_answer"),
+        Family(
+            "window", *(f"workloads.window:{name}" for name in ("WindowCycle", "right_answer", "prepare"))
+        ),
     )
 }
 

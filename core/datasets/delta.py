@@ -305,7 +305,11 @@ def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
         return
     with suppress(MissingFile):  # reported later, with the version
         answers(
-            [partial(files.known, file.path.address) for file in live if isinstance(file.path, RemotePath)]
+            [
+                partial(files.remote_status, file.path.address)
+                for file in live
+                if isinstance(file.path, RemotePath)
+            ]
         )
 
 

@@ -77,7 +77,7 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
     folder = not address.key or address.key.endswith("/")
     try:
         if not folder or address.kind.name == "http":
-            files.known(address, fresh=True)
+            files.remote_status(address, fresh=True)
             return Location(root, root.stem, (root,))
     except MissingFile as problem:
         if address.kind.name != "http" and (delta := _delta_table(root)):
@@ -127,7 +127,7 @@ def _is_known_table(folder: RemotePath) -> bool:
 def _is_file(address: Address) -> bool:
     """Whether there is a file of this name, which looks like a pattern."""
     try:
-        files.known(address, fresh=True)
+        files.remote_status(address, fresh=True)
     except RemoteProblem:
         return False
     return True

@@ -13,7 +13,7 @@ from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.jobs import Job
-from lamella.core.relations.following import Keys, key_rows, valid_in_all
+from lamella.core.relations.following import Keys, key_rows, valid_rows
 from lamella.core.relations.relation import Relation
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -95,14 +95,14 @@ def check(relation: Relation, source: Snapshot, target: Snapshot, job: Job) -> R
 def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndarray) -> RelationCheck:
     """Return the counts with `rows` added. `pointed_at` marks the keys met so far and is updated."""
     *values, ids = rows.columns
-    valid = valid_in_all(values)
+    valid = valid_rows(values)
     matching, numbers = keys.match(values)
     valid[matching] = False
     different = distinct(numbers)
     new = int((~pointed_at[different]).sum())
     pointed_at[different] = True
     dangling = np.flatnonzero(valid)
-    unset = rows.num_rows - int(valid_in_all(values).sum())
+    unset = rows.num_rows - int(valid_rows(values).sum())
     return replace(
         so_far,
         rows=so_far.rows + rows.num_rows,

@@ -23,7 +23,7 @@ from lamella.core.filters.operators import OPERATORS
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
 from lamella.core.query.source import VersionOrTime
-from lamella.core.relations.relation import Link, brought, meeting_type
+from lamella.core.relations.relation import Link, cast_keys, meeting_type
 from lamella.core.scan.read import cells_at, finish, pieces, take_rows
 from lamella.core.scan.row_ids import IdentifiedRows, ids_at, ids_of, refuse_unknown
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -36,7 +36,7 @@ AS_PYTHON = (Kind.INTEGER, Kind.TEXT)
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class KeyMatches:
     """Ascending positions of rows that have one of the keys, and for each the number of the first such
     key."""
 
@@ -52,8 +52,8 @@ class Keys:
         self._columns = tuple(columns)
         types = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
         self._kinds = [kind for kind in types if kind is not None]
-        arrays = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
-        rows = np.flatnonzero(valid_in_all(arrays))
+        arrays = [cast_keys(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
+        rows = np.flatnonzero(valid_rows(arrays))
         self.first = np.full(len(values[0]), -1, np.int64)
         """For each row, the number of the first row with an equal key; -1 if the row holds a null."""
         self.first[rows] = rows[KeyCodes([_take_rows(value, rows) for value in arrays]).first]
@@ -66,7 +66,7 @@ class Keys:
 
     def match(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that have one of the keys, and for each the number of the first such key."""
-        same = [brought(values, kind) for values, kind in zip(columns, self._kinds, strict=True)]
+        same = [cast_keys(values, kind) for values, kind in zip(columns, self._kinds, strict=True)]
         rows, numbers = self._codes.match(same)
         return rows, self._rows[numbers]
 
@@ -81,14 +81,14 @@ class Keys:
             in_condition(c.name, c.type, v) for c, v in zip(self._columns, self._values, strict=True)
         )
 
-    def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
+    def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> KeyMatches:
         """Return the live rows of `snapshot` that have one of the keys in the columns and meet `where`."""
         positions, numbers = [EMPTY], [EMPTY]
         for at, rows in self._candidates(snapshot, where, job) if len(self._rows) else ():
             matches, keys = self.match(rows.columns)
             positions.append(at[matches])
             numbers.append(keys)
-        return Matched(np.concatenate(positions), np.concatenate(numbers))
+        return KeyMatches(np.concatenate(positions), np.concatenate(numbers))
 
     def _candidates(
         self, snapshot: Snapshot, where: Filter | None, job: Job
@@ -125,7 +125,7 @@ def key_rows(
         yield live, finish(snapshot, piece.first, piece.stop, columns, chunks)
 
 
-def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+def valid_rows(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     """Return a mask of the rows that hold no null in any of the columns."""
     valid = np.ones(len(columns[0]), bool)
     for column in columns:
@@ -163,7 +163,9 @@ class RowSelection:
         return RowSelection(all_of(both) if both else None, self.within)
 
 
-def related(link: Link, state: IdentifiedRows, row_id: int, far: IdentifiedRows, job: Job) -> RowSelection:
+def related_rows(
+    link: Link, state: IdentifiedRows, row_id: int, far: IdentifiedRows, job: Job
+) -> RowSelection:
     """Return the rows of `far` that are related to this row. Raises `UnknownRow`."""
     if link.other_columns != (ID,):
         return RowSelection(condition(link, state, row_id, far, job))

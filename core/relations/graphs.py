@@ -30,7 +30,7 @@ from lamella.core.relations.following import (
     condition,
     counts,
     of_keys,
-    valid_in_all,
+    valid_rows,
 )
 from lamella.core.relations.relation import Relation
 from lamella.core.scan.read import take_rows
@@ -296,8 +296,8 @@ def graph_of(
     for end in ends:
         nodes[end.to_table].refuse_unclear(end)
     for each in nodes.values():
-        graph.add_nodes_from(each.labelled())
-    starts, stops = (nodes[end.to_table].pointed_at(rows, end, missing) for end in ends)
+        graph.add_nodes_from(each.labelled_nodes())
+    starts, stops = (nodes[end.to_table].targets(rows, end, missing) for end in ends)
     own = [ID, key, *edges.source.from_columns, *edges.target.from_columns]
     graph.add_edges_from(
         (start, stop, name, values)
@@ -328,17 +328,17 @@ class Nodes:
                 f"Change the row, or relate the edges to {self._table}.{ID}",
             )
 
-    def labelled(self) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+    def labelled_nodes(self) -> Iterator[tuple[Hashable, dict[str, Any]]]:
         yield from zip(self._labels, _attributes(self._rows, [ID, *self._key]), strict=True)
 
-    def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
+    def targets(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
         """Return the node that each edge leads to; None for a row that is not an edge or is left out."""
         values = _columns(rows, end.from_columns)
         matches, places = Keys(_columns(self._rows, end.to_columns), _as_columns(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows
         for row, place in zip(matches.tolist(), places.tolist(), strict=True):
             labels[row] = self._labels[place]
-        valid = valid_in_all(values)
+        valid = valid_rows(values)
         valid[matches] = False
         dangling = np.flatnonzero(valid)
         if len(dangling) and missing != "drop":

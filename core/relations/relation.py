@@ -103,7 +103,7 @@ def meeting_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     return _numbers(a, b) if is_.is_integer(a) or is_.is_integer(b) else common_type(a, b)
 
 
-def brought(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def cast_keys(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert keys to the type that `meeting_type` returned. A value that the type cannot hold becomes null:
     a fraction among whole numbers, a millisecond among seconds."""
     values = _storage(values)

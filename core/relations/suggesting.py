@@ -89,7 +89,7 @@ FEWEST_VALUES = 3
 dates it may be."""
 
 _POINTING = {Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.OTHER}
-_POINTED_AT = _POINTING - {Kind.FLOAT}
+_TARGET_KINDS = _POINTING - {Kind.FLOAT}
 _SPEAKING = {Kind.TEXT, Kind.BINARY, Kind.OTHER}
 
 
@@ -156,7 +156,7 @@ class ScannedTable:
         able = [
             c
             for c in self.snapshot.columns
-            if kind_of(c.type) in _POINTED_AT and not pa.types.is_nested(c.type)
+            if kind_of(c.type) in _TARGET_KINDS and not pa.types.is_nested(c.type)
         ]
         return [column for column in able if column.name == ID or self._all_differ(column)]
 
@@ -168,7 +168,7 @@ class ScannedTable:
         columns = [c for c in self.pointing if not pa.types.is_nested(c.type)]
         return take_rows(self.snapshot, live_positions(self.snapshot, live), columns)
 
-    def sampled(self, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
+    def sample_columns(self, columns: Sequence[Column]) -> list[pa.ChunkedArray]:
         return [self.sample[column.name] for column in columns]
 
     def rows(self, columns: Sequence[Column]) -> Iterator[pa.Table]:
@@ -182,7 +182,7 @@ class ScannedTable:
         return len(distinct(present)) / len(present) if len(present) else 0.0
 
     def _all_differ(self, column: Column) -> bool:
-        sampled = self.sampled([column])
+        sampled = self.sample_columns([column])
         first = Keys(sampled, [column]).first
         if (first >= 0).sum() == 0 or len(distinct(first[first >= 0])) < (first >= 0).sum():
             return False
@@ -228,7 +228,7 @@ def _of_one_column(source: ScannedTable, far: ScannedTable) -> Iterator[Suggesti
 def _of_several(source: ScannedTable, target: ScannedTable) -> Iterator[Suggestion]:
     """Yield a suggestion for columns that both tables have and that only together identify rows of
     `target`."""
-    theirs = {c.name: c for c in target.pointing if kind_of(c.type) in _POINTED_AT}
+    theirs = {c.name: c for c in target.pointing if kind_of(c.type) in _TARGET_KINDS}
     shared = [
         (c, theirs[c.name])
         for c in source.pointing
@@ -251,7 +251,7 @@ def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Col
     """Return as few of the columns as identify nearly all rows; none if even all together do not."""
     if table.how_unique(columns) < ALMOST_UNIQUE:
         return []
-    sampled = {c: len(distinct(Keys(table.sampled([c]), [c]).first)) for c in columns}
+    sampled = {c: len(distinct(Keys(table.sample_columns([c]), [c]).first)) for c in columns}
     for column in sorted(columns, key=lambda c: sampled[c]):
         fewer = [c for c in columns if c is not column]
         if fewer and table.how_unique(fewer) >= ALMOST_UNIQUE:
@@ -263,7 +263,7 @@ def _overlap(
     source: ScannedTable, columns: Sequence[Column], target: ScannedTable, targets: Sequence[Column]
 ) -> tuple[float, int]:  # fmt: skip
     """Return the share of the different keys in the sample of `source` that `target` has, and how many."""
-    sampled = source.sampled(columns)
+    sampled = source.sample_columns(columns)
     first = Keys(sampled, targets).first
     different = distinct(first[first >= 0])
     if not len(different):

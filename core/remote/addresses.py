@@ -22,7 +22,7 @@ _USER = re.compile(
 )
 """The user part of a URL: for a web server it may be a token; for others it includes a password, which may
 contain slashes in an S3 address."""
-HIDDEN = "…"
+MASK = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}
 GLOB_SIGNS = frozenset("*?[")
 _PLAIN_ESCAPES = re.compile(r"(?i)(?:%(?!2[13-9A-CF]|3[ABDF]|40|5[BD]|7F|[01])[0-9A-F]{2})+")
@@ -96,7 +96,7 @@ class Address:
             user, place = account[1], user
         if ":" in place and kind.places != "hosts":
             raise FileProblem(
-                f"{scheme}://{HIDDEN}",
+                f"{scheme}://{MASK}",
                 f"is not the name of a {kind.places.removesuffix('s')}: it contains a colon",
                 "A password in an address would be shown and remembered",
                 "Leave it out, and add a connection that names where the secret is",
@@ -105,7 +105,7 @@ class Address:
             fix = f"Give one such as {scheme}://{_EXAMPLES[kind.places]}/file.parquet"
             raise FileProblem(without_secrets(text), f"names no {kind.places.removesuffix('s')}", fix=fix)
         address = cls(_ALIASES.get(scheme, scheme), place, key, user, _SECRET_PARAMETERS.sub(_hide, query))
-        if HIDDEN in address.query and query != address.query:
+        if MASK in address.query and query != address.query:
             _urls[str(address)] = query
         return address
 
@@ -118,7 +118,7 @@ class Address:
         """The URL to request from a web server, including its secrets. Raises `FileProblem` for an address
         that was saved without them."""
         query = _urls.get(str(self), self.query)
-        if HIDDEN in query:
+        if MASK in query:
             raise FileProblem(
                 str(self),
                 "cannot be opened again",
@@ -186,9 +186,9 @@ def _without_plain_escapes(key: str) -> str:
 
 
 def _hide(parameter: re.Match[str]) -> str:
-    return f"{parameter[1]}={HIDDEN}"
+    return f"{parameter[1]}={MASK}"
 
 
 def without_secrets(text: str) -> str:
     """Return text of a server or library with the secrets in its addresses removed."""
-    return _USER.sub(rf"\1\2{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))
+    return _USER.sub(rf"\1\2{MASK}@", _SECRET_PARAMETERS.sub(_hide, text))

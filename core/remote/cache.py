@@ -28,7 +28,7 @@ from lamella.core.remote.server import Data, Status
 DEFAULT_BYTES = 10 << 30
 LEAST_FREE_BYTES, LEAST_FREE_SHARE = 1 << 30, 0.05
 """Free space that the cache leaves on the disk: the smaller of the two."""
-SWEPT_TO = 0.9
+SWEEP_SHARE = 0.9
 REST_SECONDS = 60.0
 """After a failed write to the folder, how long nothing is written to it."""
 TOUCH_SECONDS = 60.0
@@ -93,7 +93,10 @@ class RangeCache:
             if self._bytes_since_sweep >= RECOUNT_SHARE * self.most_bytes:
                 self._total, self._bytes_since_sweep = self.size(), 0
             if self._total + self._bytes_since_sweep + count > self.most_bytes:
-                self._total, self._bytes_since_sweep = self._sweep(int(self.most_bytes * SWEPT_TO) - count), 0
+                self._total, self._bytes_since_sweep = (
+                    self._sweep(int(self.most_bytes * SWEEP_SHARE) - count),
+                    0,
+                )
             self._bytes_since_sweep += count
         return True
 
@@ -102,11 +105,11 @@ class RangeCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             disk = shutil.disk_usage(self.folder)
         except OSError as error:
-            self.rest(error)
+            self.pause_writing(error)
             return True
         return disk.free < min(LEAST_FREE_BYTES, int(LEAST_FREE_SHARE * disk.total))
 
-    def rest(self, error: OSError) -> None:
+    def pause_writing(self, error: OSError) -> None:
         """Stop writing for a while because the folder cannot be written."""
         if time.monotonic() >= self._rests_until:
             log.warning("%s: remote reads are not cached: %s", self.folder, error.strerror or error)
@@ -160,7 +163,7 @@ class CacheEntry:
         self._cache, self.folder = cache, folder
         self._lock = threading.Lock()
         self._ranges: list[tuple[int, int, str]] | None = None
-        self._touched = dict[str, float]()
+        self._touch_times = dict[str, float]()
 
     def read(self, start: int, stop: int) -> Data | None:
         """Return the bytes if all of them are cached, otherwise None."""
@@ -209,7 +212,7 @@ class CacheEntry:
         except OSError as error:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-            self._cache.rest(error)
+            self._cache.pause_writing(error)
             return
         with self._lock:
             if self._ranges is not None:
@@ -251,7 +254,7 @@ class CacheEntry:
         None. Each process checks the checksum of the whole file once, and later reads only the part."""
         path = self.folder / name
         try:
-            if name in self._touched:
+            if name in self._touch_times:
                 data: Data | None = _part(path, size, start, stop)
             else:
                 whole = path.read_bytes()
@@ -260,7 +263,7 @@ class CacheEntry:
         except OSError:
             data = None
         if data is None:
-            self._touched.pop(name, None)
+            self._touch_times.pop(name, None)
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             with self._lock:
@@ -271,9 +274,9 @@ class CacheEntry:
 
     def _touch(self, path: Path) -> None:
         """Record that the file was used, at most once in `TOUCH_SECONDS`."""
-        now, before = time.monotonic(), self._touched.get(path.name)
+        now, before = time.monotonic(), self._touch_times.get(path.name)
         if before is None or now - before >= TOUCH_SECONDS:
-            self._touched[path.name] = now
+            self._touch_times[path.name] = now
             with suppress(OSError):
                 os.utime(path)
 

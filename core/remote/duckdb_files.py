@@ -138,7 +138,7 @@ def _file_system() -> Any:
 
         def open(self, path: str, mode: str = "rb", *args: Any, **options: Any) -> ThreadPlaces:
             with _note_problems():
-                return ThreadPlaces(files, _names[path], files.known(_names[path]))
+                return ThreadPlaces(files, _names[path], files.remote_status(_names[path]))
 
         def glob(self, path: str, *args: Any, **options: Any) -> list[str]:
             return [path]
@@ -159,6 +159,6 @@ def _file_system() -> Any:
             return path.address if isinstance(path, ThreadPlaces) else _names[path]
 
         def _status(self, path: str | ThreadPlaces) -> Status:
-            return path.status if isinstance(path, ThreadPlaces) else files.known(_names[path])
+            return path.status if isinstance(path, ThreadPlaces) else files.remote_status(_names[path])
 
     return FileSystem(skip_instance_cache=True)

@@ -45,7 +45,7 @@ TAIL_BYTES = 64 << 10
 """Fetched when the end of a file is read: its last bytes tell where its footer begins."""
 FIRST_AHEAD_BYTES, MOST_AHEAD_BYTES = 256 << 10, 16 << 20
 """Read ahead when a file is read sequentially: at first, and at most; it doubles each time."""
-MOST_KNOWN = 100_000
+MOST_STATUSES = 100_000
 MOST_ENTRIES = 256
 BUFFER_BYTES = 64 << 10
 
@@ -68,7 +68,7 @@ class RemoteFiles:
 
     # ------------------------------------------------------------------ statuses
 
-    def known(self, address: Address, fresh: bool = False) -> Status:
+    def remote_status(self, address: Address, fresh: bool = False) -> Status:
         """Return size, time and etag. Asks the server if the known status is old, or always with `fresh`."""
         with self._lock:
             recent = self._statuses.get(address)
@@ -88,7 +88,7 @@ class RemoteFiles:
         with self._lock:
             self._statuses[address] = (status, time.monotonic())
             self._statuses.move_to_end(address)
-            if len(self._statuses) > MOST_KNOWN:
+            if len(self._statuses) > MOST_STATUSES:
                 self._statuses.popitem(last=False)
 
     def forget(self, address: Address) -> None:
@@ -104,7 +104,7 @@ class RemoteFiles:
     # ------------------------------------------------------------------ for paths
 
     def status(self, path: RemotePath) -> os.stat_result:
-        return _stat_result(path.address, self.known(path.address))
+        return _stat_result(path.address, self.remote_status(path.address))
 
     def open(self, path: RemotePath, buffering: int) -> IO[bytes]:
         raw = self.file(path.address)
@@ -112,11 +112,11 @@ class RemoteFiles:
 
     def file(self, address: Address) -> RemoteFile:
         self.are_used = True
-        return RemoteFile(self, address, self.known(address))
+        return RemoteFile(self, address, self.remote_status(address))
 
     def is_there(self, path: RemotePath) -> bool:
         try:
-            self.known(path.address)
+            self.remote_status(path.address)
         except MissingFile:
             return self.is_folder(path)
         return True
@@ -128,7 +128,7 @@ class RemoteFiles:
         """Return the path of a whole copy on this machine, which is fetched if there is none. Blocks; raises
         `FileProblem`, and `Cancelled` when the job is cancelled."""
         address, job = path.address, job or current_job() or Job()
-        status = self.known(address)
+        status = self.remote_status(address)
         copy = self.entry(address, status).copy_path(address.name)
         for known in (copy, _temporary.get((address, status), copy)):
             if _is_whole(known, status):

@@ -29,7 +29,7 @@ from lamella.core.remote.problems import (
     MissingFile,
     RemoteProblem,
     Unreachable,
-    changed,
+    file_change_problem,
     of_status,
 )
 from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Entry, Server, Status
@@ -159,7 +159,7 @@ class Hdfs:
 
     def confirm(self, address: Address, status: Status) -> None:
         if self.status(address) != status:
-            raise changed(address)
+            raise file_change_problem(address)
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         file = self._ask(address, lambda files: files.open_input_file(_path(address)))

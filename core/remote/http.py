@@ -90,7 +90,7 @@ class HttpClient:
                     ),
                 )
                 if final or not tries_left:
-                    raise broken(address, error) from None
+                    raise connection_problem(address, error) from None
                 time.sleep(PAUSE_SECONDS)
         raise AssertionError("unreachable")
 
@@ -123,7 +123,7 @@ class HttpClient:
                 return connection.getresponse()
         except (HTTPError, HTTPException, OSError) as error:
             job.check()
-            raise (Silent(address) if watchdog.has_given_up else broken(address, error)) from None
+            raise (Silent(address) if watchdog.has_given_up else connection_problem(address, error)) from None
         finally:
             connection.close()
 
@@ -163,7 +163,7 @@ def _redirects() -> urllib3.Retry:
     )
 
 
-def broken(address: Address, error: Exception) -> Unreachable:
+def connection_problem(address: Address, error: Exception) -> Unreachable:
     import urllib3.exceptions as kinds
 
     why = "It closed the connection"

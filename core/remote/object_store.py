@@ -24,7 +24,7 @@ from lamella.core.remote.object_uploads import (
     UPLOAD_PART_BYTES,
     patient_store,
     put_file,
-    watched,
+    run_upload,
 )
 from lamella.core.remote.problems import (
     AccessDenied,
@@ -32,7 +32,7 @@ from lamella.core.remote.problems import (
     MissingFile,
     OtherRegion,
     RemoteProblem,
-    changed,
+    file_change_problem,
     no_credentials,
     of_status,
     unreachable,
@@ -211,7 +211,7 @@ class ObjectStore:
 
     def _send(self, address: Address, source: Path, job: Job) -> None:
         store = self._store_for(source.stat().st_size)
-        watched(address, partial(self._probe, address), partial(put_file, store, address, source, job))
+        run_upload(address, partial(self._probe, address), partial(put_file, store, address, source, job))
 
     def _probe(self, address: Address) -> None:
         """Raise `Unreachable` if the server does not answer, and other problems according to its answer."""
@@ -266,7 +266,7 @@ class ObjectStore:
 
         def put() -> bool:
             try:
-                watched(address, partial(self._probe, address), put_now)
+                run_upload(address, partial(self._probe, address), put_now)
             except AlreadyExistsError:
                 return False
             return True
@@ -351,7 +351,7 @@ class ObjectStore:
         from obstore.exceptions import InvalidPathError, PreconditionError
 
         if isinstance(error, PreconditionError):
-            return changed(address)
+            return file_change_problem(address)
         if isinstance(error, FileNotFoundError):
             return MissingFile(address, "is not there", fix="Check the address")
         if isinstance(error, (InvalidPathError, ValueError)):

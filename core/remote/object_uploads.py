@@ -66,7 +66,7 @@ async def put_file(store: Any, address: Address, source: Path, job: Job, watchdo
                     job.report(file.tell(), total, text)
 
 
-def watched(
+def run_upload(
     address: Address, ask: Callable[[], object], upload: Callable[[Watchdog], Coroutine[Any, Any, T]]
 ) -> T:
     """Run an upload and return its result. Blocks. `ask` is passed to the `Watchdog`. Raises `Silent` if the

@@ -88,7 +88,7 @@ def of_status(address: Address, status: int, code: str = "", seconds: float | No
     if status in (404, 410):
         return MissingFile(address, "is not there", fix="Check the address")
     if status == 412:
-        return changed(address)
+        return file_change_problem(address)
     if status in (429, 503) or code == "SlowDown":
         return Throttled(address, seconds)
     why = f"The server answered {status}{f' ({code})' if code else ''}"
@@ -106,7 +106,7 @@ def of_status(address: Address, status: int, code: str = "", seconds: float | No
     return RemoteProblem(address, "could not be read", why, fix)
 
 
-def changed(address: Address) -> RemoteProblem:
+def file_change_problem(address: Address) -> RemoteProblem:
     return RemoteProblem(address, CHANGED_ON_DISK, fix="Reload it to see its new content")
 
 

@@ -372,7 +372,7 @@ class _Answer:
     def __init__(self, server: SparkServer, client: Any, sql: str, job: Job) -> None:
         self._server, self._client, self._sql, self._job = server, client, sql, job
         self._pieces: queue.Queue[pa.Table | BaseException | None] = queue.Queue(_BATCHES_AHEAD)
-        self._closed, self._ended = threading.Event(), threading.Event()
+        self._close_event, self._end_event = threading.Event(), threading.Event()
         self._tasks: tuple[int, int] | None = None
         self._tag = f"lamella-{id(self):x}-{time.monotonic_ns():x}"
 
@@ -384,8 +384,8 @@ class _Answer:
 
     def close(self) -> None:
         """Stop the statement on the server, unless it has finished. Returns at once."""
-        if not self._closed.is_set():
-            self._closed.set()
+        if not self._close_event.is_set():
+            self._close_event.set()
             threading.Thread(target=self._interrupt, name="stop Spark query", daemon=True).start()
 
     def __iter__(self) -> Iterator[pa.Table]:
@@ -394,10 +394,10 @@ class _Answer:
         while True:
             piece = self._next()
             if piece is None:
-                self._closed.set()
+                self._close_event.set()
                 return
             if isinstance(piece, BaseException):
-                self._closed.set()
+                self._close_event.set()
                 raise _problem(self._server, piece) from None
             yield piece
 
@@ -413,7 +413,7 @@ class _Answer:
             if self._tasks is not None:
                 self._job.report(*self._tasks)
             if time.monotonic() - asked_at > SILENCE_SECONDS and probe.has_vanished():
-                self._closed.set()
+                self._close_event.set()
                 return ConnectionError("no server is listening there any more")
 
     def _receive(self) -> None:
@@ -422,7 +422,7 @@ class _Answer:
         client, registered = self._client, False
         try:
             self._server.set_up(client)
-            if self._closed.is_set():
+            if self._close_event.is_set():
                 return
             client.add_tag(self._tag)
             client.register_progress_handler(self._progress)
@@ -441,13 +441,13 @@ class _Answer:
         except BaseException as error:  # noqa: BLE001 -- raised on the thread that waits for the rows
             self._put(error)
         finally:
-            self._ended.set()
+            self._end_event.set()
             if registered:
                 client.remove_progress_handler(self._progress)
                 client.remove_tag(self._tag)
 
     def _put(self, piece: pa.Table | BaseException | None) -> bool:
-        while not self._closed.is_set():
+        while not self._close_event.is_set():
             with suppress(queue.Full):
                 self._pieces.put(piece, timeout=_WAIT_SECONDS)
                 return True
@@ -463,7 +463,7 @@ class _Answer:
         """Stop the statement on the server. Tries repeatedly: it may not have reached the server yet."""
         with suppress(Exception):
             for _ in range(INTERRUPTS):
-                if self._client.interrupt_tag(self._tag) or self._ended.wait(INTERRUPT_PAUSE_SECONDS):
+                if self._client.interrupt_tag(self._tag) or self._end_event.wait(INTERRUPT_PAUSE_SECONDS):
                     return
             log.info("%s: found no query to stop", self._server.place)
 
@@ -474,7 +474,7 @@ class _Probe:
     def __init__(self, server: SparkServer) -> None:
         self._server = server
         self._thread: threading.Thread | None = None
-        self._gone = False
+        self._is_gone = False
         self._next_at = 0.0
 
     def has_vanished(self) -> bool:
@@ -484,10 +484,10 @@ class _Probe:
             self._next_at = time.monotonic() + SILENCE_SECONDS
             self._thread = threading.Thread(target=self._ask, name="Spark server there", daemon=True)
             self._thread.start()
-        return self._gone
+        return self._is_gone
 
     def _ask(self) -> None:
-        self._gone = not self._server.is_reachable()
+        self._is_gone = not self._server.is_reachable()
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:
@@ -498,7 +498,7 @@ def _arrow_schema(schema: Any) -> pa.Schema:
 
 _SESSION_ENDED = re.compile(r"session \S+ is not running|INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)")
 """The messages of Sail and of Apache Spark."""
-_GONE = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
+_GONE_CODES = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 _DENIED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
 
@@ -520,7 +520,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     code = (raw.code() if is_raw else getattr(error, "_grpc_status_code", None)) or ""
     code = getattr(code, "name", "")
     message = _first_line(raw.details() or "" if is_raw else str(error))
-    if code in _GONE:
+    if code in _GONE_CODES:
         return _server_problem(server, message)
     if code in _DENIED:
         return ServerProblem(

@@ -10,8 +10,8 @@ from pathlib import Path
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection
-from lamella.core.remote.http import HttpClient, broken, time_of, wait_of
-from lamella.core.remote.problems import RemoteProblem, changed, of_status
+from lamella.core.remote.http import HttpClient, connection_problem, time_of, wait_of
+from lamella.core.remote.problems import RemoteProblem, file_change_problem, of_status
 from lamella.core.remote.server import Entry, NoRanges, Status
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -64,7 +64,7 @@ class WebServer:
                 raise NoRanges
             if answer.status not in (OK, PARTIAL):
                 raise (
-                    changed(address)
+                    file_change_problem(address)
                     if answer.status == 416
                     else of_status(address, answer.status, seconds=wait_of(answer))
                 )
@@ -73,7 +73,7 @@ class WebServer:
                 raise NoRanges  # the bytes are from another position
             size = int(place[3]) if place else status.size
             if not _is_same(_status(answer.headers, size), status):
-                raise changed(address)
+                raise file_change_problem(address)
             return _body(answer, address)
         finally:
             answer.close()  # after a complete response, the connection is already back in the pool
@@ -90,10 +90,10 @@ class WebServer:
             if answer.status != OK:
                 raise of_status(address, answer.status, seconds=wait_of(answer))
             if status is not None and not _is_same(_status(answer.headers, status.size), status):
-                raise changed(address)
+                raise file_change_problem(address)
             yield from answer.stream(PIECE_BYTES, decode_content=False)
         except urllib3.exceptions.HTTPError as error:
-            raise broken(address, error) from None
+            raise connection_problem(address, error) from None
         finally:
             answer.close()
 
@@ -127,7 +127,7 @@ def _body(answer: object, address: Address) -> bytes:
     try:
         return answer.read(decode_content=False)
     except urllib3.exceptions.HTTPError as error:
-        raise broken(address, error) from None
+        raise connection_problem(address, error) from None
 
 
 def _status(headers: Mapping[str, str], size: int) -> Status:

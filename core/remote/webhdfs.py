@@ -22,14 +22,14 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection
-from lamella.core.remote.http import HttpClient, broken, wait_of
+from lamella.core.remote.http import HttpClient, connection_problem, wait_of
 from lamella.core.remote.problems import (
     AccessDenied,
     AlreadyThere,
     MissingFile,
     RemoteProblem,
     Unreachable,
-    changed,
+    file_change_problem,
     of_status,
 )
 from lamella.core.remote.requests import patiently
@@ -83,7 +83,7 @@ class WebHdfs:
 
     def confirm(self, address: Address, status: Status) -> None:
         if self.status(address) != status:
-            raise changed(address)
+            raise file_change_problem(address)
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         answer = self._ask("GET", address, "OPEN", preload_content=False)
@@ -284,7 +284,7 @@ def _explain_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except urllib3.exceptions.HTTPError as error:
-        raise broken(address, error) from None
+        raise connection_problem(address, error) from None
 
 
 def _problem(address: Address, status: int, body: bytes, act: str, seconds: float | None) -> RemoteProblem:

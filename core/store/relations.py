@@ -22,7 +22,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.pages import Page, page_by_id
 from lamella.core.query.scan_query import read_scan, scan_query_of
 from lamella.core.query.source import Source, VersionOrTime
-from lamella.core.relations.following import AsOf, condition, counts, link_at, related, versions
+from lamella.core.relations.following import AsOf, condition, counts, link_at, related_rows, versions
 from lamella.core.relations.relation import (
     DIRECTIONS,
     Direction,
@@ -376,7 +376,7 @@ class TableRelations:
         `read`."""
         link, near, far = self._endpoints(to, through, direction, as_of)
         query = scan_query_of(far.snapshot, columns, where, sort, limit, offset)
-        chosen = related(link, near, row_id, far, job or Job()).and_meeting(query.where)
+        chosen = related_rows(link, near, row_id, far, job or Job()).and_meeting(query.where)
         return read_scan(far.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
 
     def page(  # noqa: PLR0913 -- as above

@@ -8,10 +8,10 @@ import pytest
 
 from lamella.app import settings as settings_file
 from lamella.app.memory import (
-    LAYOUTS_KEPT,
     LONGEST_LAYOUT,
     LONGEST_LAYOUTS,
-    RECENT_KEPT,
+    MOST_LAYOUTS,
+    MOST_RECENT,
     Layouts,
     Memory,
     State,
@@ -52,9 +52,9 @@ def test_recent_files_are_newest_first_without_repeats():
 
 def test_only_the_last_files_are_remembered():
     state = State()
-    for number in range(RECENT_KEPT + 5):
+    for number in range(MOST_RECENT + 5):
         state.remember(Path(f"/data/{number}"))
-    assert len(state.recent) == RECENT_KEPT and state.recent[0] == Path(f"/data/{RECENT_KEPT + 4}")
+    assert len(state.recent) == MOST_RECENT and state.recent[0] == Path(f"/data/{MOST_RECENT + 4}")
 
 
 def test_two_windows_do_not_forget_for_each_other():
@@ -110,7 +110,7 @@ def test_layouts_are_kept_by_dataset_the_newest_last(lamella_home: Path) -> None
 @pytest.mark.slow
 def test_layouts_are_bounded(lamella_home: Path) -> None:
     layouts = Layouts(layouts_path())
-    for number in range(LAYOUTS_KEPT + 5):
+    for number in range(MOST_LAYOUTS + 5):
         layouts.save((str(number),), {"hidden": ["x"]})
     assert layouts.get(("4",)) == {} and layouts.get(("5",)) == {"hidden": ["x"]}
     layouts.save(("huge",), {"hidden": ["x" * LONGEST_LAYOUT]})

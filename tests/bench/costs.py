@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lamella import resources
-from lamella.core.bench.engine.costs import shipped, to_json
+from lamella.core.bench.engine.costs import shipped_processes, to_json
 from lamella.core.bench.results.records import write_text
 from lamella.core.bench.results.store import SavedRuns
 
@@ -27,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
     arguments = parser.parse_args(argv)
-    ends = [end for end in SavedRuns(arguments.kept).ended() if not end.workload.startswith("mine:")]
-    write_text(arguments.out, to_json([*shipped(), *ends]))
+    ends = [end for end in SavedRuns(arguments.kept).processes() if not end.workload.startswith("mine:")]
+    write_text(arguments.out, to_json([*shipped_processes(), *ends]))
     print(f"{len(ends):,} child processes read, {arguments.out} written")
     return 0
 

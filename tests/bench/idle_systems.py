@@ -14,7 +14,7 @@ import numpy as np
 from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import Numbers, Row
-from lamella.core.bench.workloads.tables import is_needle, queried
+from lamella.core.bench.workloads.tables import is_needle, query_mask
 
 NUMBERS = range(50_000)
 
@@ -58,7 +58,7 @@ class NoOp(TableSystem):
         return None
 
     def query(self) -> Condition:
-        return queried
+        return query_mask
 
     def find(self) -> Condition:
         return is_needle

@@ -48,7 +48,7 @@ def samples_of(system: System, workload: Workload, rows: int = ROWS) -> list[Sam
 @cache
 def right_answer(workload: str, operation: str, rows: int) -> str:
     work = asked(workload)
-    expected = family_of(work).expected
+    expected = family_of(work).answer_function
     assert expected is not None
     return expected(work, work.operation(operation), rows)
 

@@ -14,14 +14,14 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.registry import FAMILIES
-from lamella.core.bench.results.published_results import published, published_lines
+from lamella.core.bench.results.published_results import publications, published_lines
 from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files
 from lamella.core.bench.systems.object_stores import HDFS_VARIABLE
 from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
 from lamella.core.bench.workloads import catalog
-from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, CatalogCycle, expected
+from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, CatalogCycle, right_answer
 from tests.bench import objects_page
 from tests.hdfs_server import hdfs_server
 from tests.slow_tests import Tier
@@ -85,7 +85,7 @@ def _ran(name: str, folder: Path) -> Ran:
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
     _, samples = ran
     assert {name: sample.checksum for name, sample in samples.items()} == {
-        name: expected(CATALOG, CATALOG.operation(name), ROWS) for name in samples
+        name: right_answer(CATALOG, CATALOG.operation(name), ROWS) for name in samples
     }
 
 
@@ -145,7 +145,7 @@ def test_a_system_that_loses_or_keeps_what_it_should_not_is_found_out(
     cycle = CatalogCycle(system(tmp_path / "db", CATALOG), CATALOG, ROWS)
     list(cycle.step("fill"))
     (sample,) = cycle.step(step)
-    assert sample.checksum != expected(CATALOG, CATALOG.operation(step), ROWS)
+    assert sample.checksum != right_answer(CATALOG, CATALOG.operation(step), ROWS)
 
 
 def test_a_file_is_replaced_whole_and_drafts_are_not_listed(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_file_is_replaced_whole_and_drafts_are_not_listed(tmp_path: Path) -> N
 
 
 def test_published_means_stand_beside_every_operation_that_the_page_timed() -> None:
-    timed = {name for line in published("catalog") for name in line.operations}
+    timed = {name for line in publications("catalog") for name in line.operations}
     large = {f"{verb}_{prefix}" for verb in ("put", "get") for prefix in LARGE}
     own = {"one_by_one_100", "batched_100", *large}
     assert {operation.id for operation in CATALOG.operations} - timed == own

@@ -12,9 +12,9 @@ from lamella.core.bench.workloads.table_rows import (
     LARGEST_VALUE,
     blocks,
     checksum,
-    expected,
     pick_rows,
     python_rows,
+    right_answer,
     rows_at,
 )
 from lamella.core.bench.workloads.tables import (
@@ -90,7 +90,7 @@ def test_the_expected_query_is_the_filter_in_plain_python() -> None:
     hits = [row for row in python_rows(SMALL, size) if row["col1"] > 100 and row["col97"] < 1000]
     assert 0 < len(hits) < size
     query = SMALL.operation("query")
-    assert expected(SMALL, query, size) == digest([tuple(row.values()) for row in hits])
+    assert right_answer(SMALL, query, size) == digest([tuple(row.values()) for row in hits])
 
 
 def test_every_operation_expects_what_its_steps_leave_behind() -> None:
@@ -124,15 +124,17 @@ def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None
     first_version, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
     for number in pick_rows(ONE, SINGLE, size):
         rows[number] = first_version[number]
-    assert expected(SINGLE, SINGLE.operation("update_one"), size) == digest(
+    assert right_answer(SINGLE, SINGLE.operation("update_one"), size) == digest(
         [(*row.values(),) for row in rows]
     )
     for number in pick_rows(CELL, SINGLE, size):
         rows[number] = rows[number] | {"col1": cells[number]["col1"]}
-    assert expected(SINGLE, SINGLE.operation("update_cell"), size) == digest([(*r.values(),) for r in rows])
+    assert right_answer(SINGLE, SINGLE.operation("update_cell"), size) == digest(
+        [(*r.values(),) for r in rows]
+    )
     gone = set(pick_rows(GONE, SINGLE, size).tolist())
     left = [tuple(row.values()) for number, row in enumerate(rows) if number not in gone]
-    assert expected(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
+    assert right_answer(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
 
 
 @pytest.mark.slow
@@ -142,7 +144,7 @@ def test_there_is_one_needle_and_its_place_depends_on_the_size() -> None:
         actual = [n for n, row in enumerate(python_rows(NEEDLE, size)) if row["col0"] == -1]
         assert len(actual) == 1
         places.add(actual[0] / size)
-        assert expected(NEEDLE, NEEDLE.operation("find"), size) == digest([(-1,)])
+        assert right_answer(NEEDLE, NEEDLE.operation("find"), size) == digest([(-1,)])
     assert len(places) > 1
 
 

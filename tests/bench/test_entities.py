@@ -49,8 +49,8 @@ TAKING_PART = [
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Use fewer of everything: right answers do not depend on it."""
-    fewer = {name: replace(batches, size=20, times=2) for name, batches in changed.CREATED.items()}
-    monkeypatch.setattr(changed, "CREATED", fewer)
+    fewer = {name: replace(batches, size=20, times=2) for name, batches in changed.CREATION_BATCHES.items()}
+    monkeypatch.setattr(changed, "CREATION_BATCHES", fewer)
     monkeypatch.setattr(changed, "SINGLES", 40)
     monkeypatch.setattr("lamella.core.bench.workloads.questions.CALLS", 2)
     changed._digests.cache_clear()
@@ -70,7 +70,7 @@ def samples_of(workload: Workload, name: str, folder: Path, rows: int = ROWS) ->
 
 
 def right(workload: Workload, operation: str, rows: int) -> str:
-    expected = family_of(workload).expected
+    expected = family_of(workload).answer_function
     assert expected is not None
     return expected(workload, workload.operation(operation), rows)
 
@@ -106,7 +106,7 @@ def test_each_change_leaves_other_entities_behind_than_the_one_before() -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_sample_is_kept_of_each_batch(tmp_path: Path) -> None:
     samples = {sample.operation: sample for sample in samples_of(ENTITY_CHANGES, "sqlite", tmp_path)}
-    assert len(samples["create_hundred"].cost.latencies) == changed.CREATED["create_hundred"].times
+    assert len(samples["create_hundred"].cost.latencies) == changed.CREATION_BATCHES["create_hundred"].times
     assert len(samples["update_pull"].cost.latencies) == ROWS // 2
 
 

@@ -22,15 +22,15 @@ from lamella.core.bench.workloads import entity_relations as related
 from lamella.core.bench.workloads.bridge import BRIDGE, FILES, GROUPS, means_to_sums
 from lamella.core.bench.workloads.entity_indexes import (
     ENTITY_INDEXES,
-    INDEXED,
+    INDEX_COLUMNS,
     KEYS,
     ROWS,
     SCANS,
-    indexed,
-    scanned,
+    index_step,
+    scan_step,
 )
 from lamella.core.bench.workloads.entity_relations import ENTITY_RELATIONS
-from lamella.core.bench.workloads.entity_text import CHANGED, ENTITY_TEXT, compare_ids, documents
+from lamella.core.bench.workloads.entity_text import CHANGED_TEXT, ENTITY_TEXT, compare_ids, documents
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.questions import digest
 from lamella.core.bridge import row_groups
@@ -44,10 +44,10 @@ COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use fewer calls: right answers do not depend on their number."""
     monkeypatch.setattr("lamella.core.bench.workloads.questions.CALLS", 2)
-    monkeypatch.setattr("lamella.core.bench.workloads.entity_indexes.LOOKED_UP", 4)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_indexes.NUM_LOOKUPS", 4)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_text.TURNS", 3)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_text.COMMITS", 2)
-    monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.LOOKED_UP", 4)
+    monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.NUM_LOOKUPS", 4)
 
 
 def opened(system: type[QuestionSystem], workload: Workload, folder: Path) -> QuestionSystem:
@@ -88,19 +88,19 @@ def test_every_system_answers_every_question_alike(workload: str, tmp_path: Path
 
 def test_scans_are_asked_before_there_is_an_index_and_builds_leave_one(tmp_path: Path) -> None:
     steps = list(ENTITY_INDEXES.steps)
-    builds = [steps.index(f"build_{column}") for column in INDEXED]
-    assert max(steps.index(scanned(name, what)) for name in SCANS for what in (KEYS, ROWS)) < min(builds)
-    assert max(builds) < min(steps.index(indexed(name, what)) for name in SCANS for what in (KEYS, ROWS))
+    builds = [steps.index(f"build_{column}") for column in INDEX_COLUMNS]
+    assert max(steps.index(scan_step(name, what)) for name in SCANS for what in (KEYS, ROWS)) < min(builds)
+    assert max(builds) < min(steps.index(index_step(name, what)) for name in SCANS for what in (KEYS, ROWS))
     system = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
     table = Store.open(system.folder)["items"]
     assert not table.indexes
-    for column in INDEXED:
+    for column in INDEX_COLUMNS:
         question = system.questions()[f"build_{column}"]
         for _ in range(2):
             assert question.before is not None
             question.before()
             question.ask()
-    assert {index.columns for index in table.indexes} == {(column,) for column in INDEXED}
+    assert {index.columns for index in table.indexes} == {(column,) for column in INDEX_COLUMNS}
     table.store.close()
     system.close()
 
@@ -109,16 +109,16 @@ def test_an_index_finds_what_looking_at_every_row_finds(tmp_path: Path) -> None:
     answers_found = answers(ENTITY_INDEXES, "lamella", tmp_path)
     for name in SCANS:
         for what in (KEYS, ROWS):
-            assert answers_found[indexed(name, what)] == answers_found[scanned(name, what)]
+            assert answers_found[index_step(name, what)] == answers_found[scan_step(name, what)]
 
 
 def test_a_lookup_finds_twenty_rows_and_a_point_one(tmp_path: Path) -> None:
     system = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
     questions = system.questions()
     for name, count in (("equality", 20), ("range", 20), ("prefix", 20), ("in", 20), ("point", 1)):
-        question = questions[indexed(name, ROWS)]
+        question = questions[index_step(name, ROWS)]
         assert {len(question.ask(owner)) for owner in question.of} == {count}
-        assert {len(questions[indexed(name, KEYS)].ask(owner)) for owner in question.of} == {count}
+        assert {len(questions[index_step(name, KEYS)].ask(owner)) for owner in question.of} == {count}
     system.close()
 
 
@@ -192,7 +192,7 @@ def test_each_small_commit_is_found_by_the_search_after_it(tmp_path: Path) -> No
     for number in question.of:
         assert question.before is not None
         question.before()
-        assert (table.get(number) or {})["text"] == CHANGED.format(number)
+        assert (table.get(number) or {})["text"] == CHANGED_TEXT.format(number)
         assert number in question.ask(number)["_id"].to_pylist()
     table.store.close()
     system.close()

@@ -12,7 +12,7 @@ import pytest
 from lamella.core.bench.engine.child import own_environment
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.table_cycle import TableCycle
-from lamella.core.bench.workloads.table_rows import expected
+from lamella.core.bench.workloads.table_rows import right_answer
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL
 from tests.bench import harness_bench
 from tests.bench.harness_bench import Added
@@ -34,7 +34,7 @@ def test_doing_nothing_gives_the_right_answers(workload: Workload, kind: type[No
     }
     for sample in samples:
         operation = workload.operation(sample.operation)
-        assert sample.checksum == expected(workload, operation, 30), sample.operation
+        assert sample.checksum == right_answer(workload, operation, 30), sample.operation
 
 
 def test_what_the_harness_adds_is_told_for_each_operation(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -105,13 +105,13 @@ def test_the_watch_looks_only_between_the_beginning_of_a_step_and_its_rest() -> 
         time.sleep(0.1)
         assert not ended
         watch.begin()
-        watch.rest()
+        watch.stop_looking()
         time.sleep(0.1)
         assert not ended
         watch.begin()
         while not ended:
             time.sleep(0.01)
-    assert ended == ["ended"] and watch.passed == "the limit of 0.05 s was exceeded"
+    assert ended == ["ended"] and watch.reason == "the limit of 0.05 s was exceeded"
 
 
 @pytest.mark.parametrize("limits", [Limits(seconds=1000.0), Limits(memory_bytes=10**15), Limits()])
@@ -120,4 +120,4 @@ def test_a_limit_that_is_not_passed_ends_nothing(limits: Limits) -> None:
     with Watch(psutil.Process().pid, limits, lambda: ended.append("ended")) as watch:
         watch.begin()
         time.sleep(0.05)
-    assert not ended and not watch.passed
+    assert not ended and not watch.reason

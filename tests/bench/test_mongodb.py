@@ -127,7 +127,7 @@ def test_a_server_that_does_not_start_is_said(
     system = registry.load("mongodb")
     with pytest.raises(NotReady, match=f"{said}.*install mongod"):
         system.answering_version()
-        system.answered_by()
+        system.stand_in()
     assert list(temporary.iterdir()) == []
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from lamella.core.bench.registry import WORKLOADS, UnknownWorkload
-from lamella.core.bench.results.published_results import PublishedLine, published, published_lines
+from lamella.core.bench.results.published_results import PublishedLine, publications, published_lines
 from lamella.core.bench.workloads.tables import ALL_SIZES
 
 SYSTEMS = {"small": {"parquetdb", "pyarrow", "sqlite"}, "update": {"parquetdb", "mongodb", "sqlite"}}
@@ -50,7 +50,7 @@ def seconds(workload: str, system: str, operation: str, rows: int) -> float:
 
 @pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_every_system_operation_and_size_is_there_once(workload: str) -> None:
-    lines = published(workload)
+    lines = publications(workload)
     assert {(publication.system, publication.operations[0]) for publication in lines} == {
         (system, operation) for system in SYSTEMS[workload] for operation in OPERATIONS[workload]
     }
@@ -68,7 +68,7 @@ def test_figures_are_the_documents(spot: tuple[str, str, str, int, float]) -> No
 
 def test_the_sums_of_all_figures_are_the_documents() -> None:
     totals = {
-        name: sum(p.seconds for publication in published(name) for p in publication.points)
+        name: sum(p.seconds for publication in publications(name) for p in publication.points)
         for name in NOTEBOOKS
     }
     assert totals["small"] == pytest.approx(146.1104019641876, abs=1e-9)
@@ -77,7 +77,7 @@ def test_the_sums_of_all_figures_are_the_documents() -> None:
 
 @pytest.mark.parametrize("workload", NOTEBOOKS)
 def test_ten_times_the_rows_never_take_a_third_of_the_time(workload: str) -> None:
-    for publication in published(workload):
+    for publication in publications(workload):
         times = [point.seconds for point in publication.points if not point.below_resolution]
         assert all(after >= before / 3 for before, after in pairwise(times)), publication
 
@@ -86,7 +86,7 @@ def test_ten_times_the_rows_never_take_a_third_of_the_time(workload: str) -> Non
 def test_a_million_rows_take_longest(workload: str) -> None:
     assert all(
         max(publication.points, key=lambda point: point.seconds).rows == 1_000_000
-        for publication in published(workload)
+        for publication in publications(workload)
     )
 
 
@@ -94,7 +94,7 @@ def test_what_the_clock_could_not_tell_is_marked_and_nothing_else() -> None:
     marked = [
         (publication.workload, publication.system, publication.operations[0], point.rows)
         for name in WORKLOADS
-        for publication in published(name)
+        for publication in publications(name)
         for point in publication.points
         if point.below_resolution
     ]
@@ -105,7 +105,7 @@ def test_what_the_clock_could_not_tell_is_marked_and_nothing_else() -> None:
         ("update", "sqlite", "read", 10),
     ]
     for name in WORKLOADS:
-        for publication in published(name):
+        for publication in publications(name):
             assert all((point.seconds == 0) == point.below_resolution for point in publication.points)
 
 
@@ -128,15 +128,17 @@ def test_a_line_is_only_compared_with_operations_whose_timer_holds_the_same_work
 
 
 def test_means_and_single_runs_are_told_apart() -> None:
-    assert {(publication.statistic, publication.runs) for publication in published("small")} == {("mean", 5)}
-    assert {(publication.statistic, publication.runs) for publication in published("update")} == {
+    assert {(publication.statistic, publication.runs) for publication in publications("small")} == {
+        ("mean", 5)
+    }
+    assert {(publication.statistic, publication.runs) for publication in publications("update")} == {
         ("single run", 1)
     }
 
 
 def test_an_unknown_workload_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UnknownWorkload, match="Did you mean 'small'"):
-        published("smal")
+        publications("smal")
 
 
 @pytest.mark.parametrize(
@@ -162,9 +164,9 @@ def test_a_span_of_figures_is_said_at_its_point() -> None:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_published_lines_belong_to_operations_that_are_measured(workload: str) -> None:
-    for publication in published(workload):
+    for publication in publications(workload):
         assert all(WORKLOADS[workload].has(operation) for operation in publication.operations)
 
 
 def test_a_workload_that_nobody_published_has_no_lines() -> None:
-    assert published("scattered") == ()
+    assert publications("scattered") == ()

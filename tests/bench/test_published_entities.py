@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamella.core.bench.results.published_results import PublishedPoint, published, published_lines
+from lamella.core.bench.results.published_results import PublishedPoint, publications, published_lines
 
 
 def figure(
@@ -64,7 +64,10 @@ def test_the_two_figures_that_a_page_has_for_one_thing_are_both_there() -> None:
 
 
 def test_a_size_is_never_drawn_among_times() -> None:
-    assert {publication.quantity for publication in published("entity-storage")} == {"seconds", "disk_bytes"}
+    assert {publication.quantity for publication in publications("entity-storage")} == {
+        "seconds",
+        "disk_bytes",
+    }
     assert all(line.quantity == "seconds" for line in published_lines("entity-storage", "write"))
 
 

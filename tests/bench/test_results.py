@@ -22,7 +22,7 @@ from lamella.core.bench.results.records import (
     spread,
     summaries,
     to_json,
-    to_saved,
+    to_saved_names,
     write_json,
 )
 from lamella.core.errors import BadData, FileProblem
@@ -85,7 +85,7 @@ def test_what_is_not_an_array_of_records_is_refused(text: str) -> None:
 
 def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.json"
-    item = to_saved(record("sqlite", 0.5).to_dict())
+    item = to_saved_names(record("sqlite", 0.5).to_dict())
     del item["checksum"]
     path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
     with pytest.raises(
@@ -96,7 +96,7 @@ def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path
 
 
 def test_a_file_without_the_system_lacks_it_by_its_name_in_files() -> None:
-    item = to_saved(record("sqlite", 0.5).to_dict())
+    item = to_saved_names(record("sqlite", 0.5).to_dict())
     with pytest.raises(BadData, match=r"has the unknown backend"):
         from_json(json.dumps([item | {"system": "sqlite"}]))
     del item["backend"]

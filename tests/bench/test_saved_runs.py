@@ -36,7 +36,7 @@ from lamella.core.bench.results.records import (
     read_json,
     summaries,
     to_json,
-    to_saved,
+    to_saved_names,
 )
 from lamella.core.bench.results.report import text_report
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
@@ -303,7 +303,7 @@ def test_what_kept_benchmarks_took_is_written_for_those_to_come(
     out = tmp_path / "costs.json"
     assert costs.main([str(saved_runs.path), "--out", str(out)]) == 0
     (ended,) = recorded().ended
-    assert to_saved(vars(ended)) in json.loads(out.read_text())
+    assert to_saved_names(vars(ended)) in json.loads(out.read_text())
 
 
 @pytest.fixture
@@ -327,7 +327,8 @@ def test_runs_of_an_older_version_open_and_report(older: SavedRuns) -> None:
         assert len(compare(run.records, run.records)) > 10
     assert older.run(first.id).unsupported[0].reason.startswith("DuckDB's full-text search is an extension")
     assert (
-        len(older.ended()) == 10 and older.costs().seconds(planned_trials(older.run(first.id).choice)[0]) > 0
+        len(older.processes()) == 10
+        and older.costs().seconds(planned_trials(older.run(first.id).choice)[0]) > 0
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.limits import Pause
-from lamella.core.bench.engine.place import OWNER, PREFIX, benchmark_folder, remove_abandoned
+from lamella.core.bench.engine.place import OWNER, PREFIX, benchmark_folder, remove_abandoned_folders
 from lamella.core.bench.engine.protocol import Doing, Ended, Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.results.run import Recording
@@ -69,7 +69,7 @@ def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -
     benchmark.start()
     assert at_rest.wait(30)
     benchmark.join(0.5)
-    assert benchmark.is_alive() and pause.paused
+    assert benchmark.is_alive() and pause.is_paused
     assert heard[-1] == Doing("sqlite", 2, 0, "read")
     pause.resume()
     benchmark.join(30)
@@ -144,7 +144,7 @@ def test_a_folder_whose_owner_is_not_known_to_be_gone_stays(tmp_path: Path, owne
     folder = tmp_path / f"{PREFIX}somebody"
     folder.mkdir()
     (folder / OWNER).write_text(owner)
-    assert remove_abandoned(tmp_path) == []
+    assert remove_abandoned_folders(tmp_path) == []
     assert folder.exists()
 
 

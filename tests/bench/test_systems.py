@@ -147,7 +147,9 @@ def test_a_slow_system_ends_at_the_same_rows_as_a_quick_one(
     samples = {sample.operation: sample for sample in samples_of(system, SINGLE)}
     for name in ("update_one", "update_cell", "delete_one"):
         assert len(samples[name].cost.latencies) == 1
-        assert samples[name].checksum == family_of(SINGLE).expected(SINGLE, SINGLE.operation(name), ROWS)
+        assert samples[name].checksum == family_of(SINGLE).answer_function(
+            SINGLE, SINGLE.operation(name), ROWS
+        )
 
 
 def test_what_a_system_puts_off_until_it_is_closed_is_part_of_its_time(tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ from lamella.core.bench.engine import worker
 from lamella.core.bench.registry import ENTRIES, FAMILIES, load
 names, families, strangers = (words.split(",") for words in sys.argv[1:])
 for family in families:
-    FAMILIES[family].cycle, FAMILIES[family].expected
+    FAMILIES[family].cycle, FAMILIES[family].answer_function
     for name in names:
         if ENTRIES[name].takes(family) and not ENTRIES[name].missing:
             load(name, family)

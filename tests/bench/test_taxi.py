@@ -29,15 +29,15 @@ from lamella.core.bench.systems.pyarrow import trip_options
 from lamella.core.bench.workloads.questions import digest
 from lamella.core.bench.workloads.taxi import (
     QUERIES,
-    SAMPLED,
+    SAMPLE_ROWS,
     TAXI,
     TRIP_SCHEMA,
     TaxiCycle,
     TaxiSystem,
     comparable_rows,
-    expected,
     files_of,
     make_files,
+    right_answer,
     rows_of_files,
     trips,
 )
@@ -72,7 +72,7 @@ def test_every_system_answers_every_query_rightly_first_and_again(imported: Impo
     cycle = TaxiCycle(system, TAXI, ROWS)
     samples = samples + [sample for query in QUERIES for sample in cycle.step(query)]
     checksums = {(sample.operation, sample.again): sample.checksum for sample in samples}
-    right = {operation.id: expected(TAXI, operation, ROWS) for operation in TAXI.operations}
+    right = {operation.id: right_answer(TAXI, operation, ROWS) for operation in TAXI.operations}
     assert checksums == {(query, again): right[query] for query in QUERIES for again in (False, True)} | {
         ("import", False): right["import"]
     }
@@ -88,8 +88,8 @@ def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(benchmark
             self.close()
 
     (sample,) = TaxiCycle(Careless(benchmark_folder / "careless" / "0", TAXI), TAXI, ROWS).step("import")
-    rows, digest_ = expected(TAXI, TAXI.operation("import"), ROWS).split(":")
-    assert rows == str(SAMPLED) == sample.checksum.split(":")[0]
+    rows, digest_ = right_answer(TAXI, TAXI.operation("import"), ROWS).split(":")
+    assert rows == str(SAMPLE_ROWS) == sample.checksum.split(":")[0]
     assert sample.checksum.split(":")[1] != digest_
 
 
@@ -120,7 +120,7 @@ def test_the_answers_are_those_of_plain_python_over_the_files(benchmark_folder: 
         "Q4": [(*key, count) for key, count in Counter(keys).items()],
     }
     for query, answer in answers.items():
-        assert digest(comparable_rows(query, answer)) == expected(TAXI, TAXI.operation(query), ROWS)
+        assert digest(comparable_rows(query, answer)) == right_answer(TAXI, TAXI.operation(query), ROWS)
 
 
 def _read(files: list[Path]) -> Iterator[dict[str, str]]:
@@ -214,14 +214,14 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
 @pytest.mark.slow
 def test_answers_of_dasks_workers_are_added_up() -> None:
     pytest.importorskip("distributed")
-    from lamella.core.bench.systems.sqlite_parquet import merged
+    from lamella.core.bench.systems.sqlite_parquet import merge
 
-    counted = merged("Q1", [[("green", 2), ("yellow", 5)], [("yellow", 4)], []])
+    counted = merge("Q1", [[("green", 2), ("yellow", 5)], [("yellow", 4)], []])
     assert sorted(counted) == [("green", 2), ("yellow", 9)]
-    assert merged("Q2", [[(1, 12.0, 3)], [(1, 8.0, 1)]]) == [(1, 5.0)]
+    assert merge("Q2", [[(1, 12.0, 3)], [(1, 8.0, 1)]]) == [(1, 5.0)]
     parts = [[(1, "2010", 3.0, 4), (2, "2009", 1.0, 1)], [(1, "2010", 2.0, 5), (2, "2009", 1.0, 2)]]
-    assert merged("Q4", parts) == [(2, "2009", 1.0, 3), (1, "2010", 2.0, 5), (1, "2010", 3.0, 4)]
-    assert merged("Q3", [[], []]) == []
+    assert merge("Q4", parts) == [(2, "2009", 1.0, 3), (1, "2010", 2.0, 5), (1, "2010", 3.0, 4)]
+    assert merge("Q3", [[], []]) == []
 
 
 def test_published_times_are_the_lowest_at_1_1_billion_rows() -> None:

@@ -11,7 +11,7 @@ import pytest
 from lamella.core.bench import registry
 from lamella.core.bench.registry import ENTRIES, FAMILIES
 from lamella.core.bench.workloads import transfer
-from lamella.core.bench.workloads.transfer import TRANSFER, TransferCycle, expected, fingerprint, records
+from lamella.core.bench.workloads.transfer import TRANSFER, TransferCycle, fingerprint, records, right_answer
 
 ROWS = 1_200
 
@@ -36,7 +36,7 @@ def test_every_system_transfers_every_row(
     steps = [step for step in TRANSFER.steps if step not in system.cannot]
     samples = [sample for step in steps for sample in cycle.step(step)]
     assert "import_csv" in steps and "export_csv" in steps and [s.operation for s in samples] == steps
-    right = {step: expected(TRANSFER, TRANSFER.operation(step), ROWS) for step in steps}
+    right = {step: right_answer(TRANSFER, TRANSFER.operation(step), ROWS) for step in steps}
     assert {sample.operation: sample.checksum for sample in samples} == right
     assert all(sample.disk_bytes > 1_000 for sample in samples)
 

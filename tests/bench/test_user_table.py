@@ -85,7 +85,7 @@ def table_in(tmp_path: Path, columns: dict[str, pa.Array]) -> Path:
 def prepared(path: Path, folder: Path, where: str | None, columns: list[str] | None = None) -> Workload:
     workload = user_table(open_dataset(path), Source(str(path)), columns, parse(where) if where else None)
     folder.mkdir(exist_ok=True)
-    return family_of(workload).prepared(workload, workload.default_rows, folder, Job())
+    return family_of(workload).prepare(workload, workload.default_rows, folder, Job())
 
 
 def system_of(name: str, workload: Workload, folder: Path) -> UserTableSystem:
@@ -95,7 +95,7 @@ def system_of(name: str, workload: Workload, folder: Path) -> UserTableSystem:
 
 
 def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
-    expected = family_of(workload).expected
+    expected = family_of(workload).answer_function
     assert expected is not None
     return {operation.id: expected(workload, operation, rows) for operation in workload.operations}
 
@@ -127,7 +127,7 @@ def test_every_system_finds_the_rows_of_a_condition(
 ) -> None:
     unfiltered, place = loaded_systems[table]
     workload = replace(unfiltered, options=unfiltered.options | {"where": to_json(parse(where))})
-    expected = family_of(workload).expected
+    expected = family_of(workload).answer_function
     assert expected is not None
     expected_answer = expected(workload, USER_TABLE.operation("filter"), ROWS)
     assert not expected_answer.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
@@ -136,7 +136,7 @@ def test_every_system_finds_the_rows_of_a_condition(
         system = system_of(name, workload, place)
         if not system.cannot:
             system.open(writing=False)
-            assert digest(system.as_table(system.filter()), system.copied.schema) == expected_answer, name
+            assert digest(system.as_table(system.filter()), system.table_copy.schema) == expected_answer, name
             system.close()
             names.add(name)
     assert {"lamella", "duckdb", "pickle"} <= names
@@ -169,7 +169,7 @@ def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> No
     system.open(writing=True)
     system.load(ROWS)
     system.update()
-    assert digest(system.as_table(system.read()), system.copied.schema) == right(workload)["update"]
+    assert digest(system.as_table(system.read()), system.table_copy.schema) == right(workload)["update"]
 
 
 def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def program(qtbot: QtBot, tmp_path: Path) -> Iterator[Program]:
         expect(lambda name=name: tabs_of(window)[-1:] == [f"{name}.parquet"])
     expect(lambda: not program_.tasks.running)
     yield program_
-    for open_window in list(program_.windows.all):
+    for open_window in list(program_.windows.main_windows):
         open_window.close()
 
 
@@ -115,8 +115,8 @@ def way(start: QPoint, end: QPoint) -> list[str]:
 def test_a_tab_dragged_out_of_its_window_gets_one_where_it_was_dropped(program: Program) -> None:
     window, void = program.window, QPoint(1100, 700)
     mouse(*way(tab_on_screen(window, 1), void), *STILL, "mouseup", "1")
-    expect(lambda: len(program.windows.all) == 2)
-    second = program.windows.all[1]
+    expect(lambda: len(program.windows.main_windows) == 2)
+    second = program.windows.main_windows[1]
     expect(lambda: tabs_of(second) == ["two.parquet"] and tabs_of(window) == ["one.parquet", "three.parquet"])
     expect(lambda: second.frameGeometry().contains(void))
 
@@ -125,7 +125,7 @@ def test_esc_leaves_a_dragged_tab_where_it_was(program: Program) -> None:
     window = program.window
     mouse(*way(tab_on_screen(window, 1), QPoint(1100, 700)), "key", "Escape", *STILL, "mouseup", "1")
     mouse(*STILL)
-    assert len(program.windows.all) == 1 and tabs_of(window) == [f"{name}.parquet" for name in NAMES]
+    assert len(program.windows.main_windows) == 1 and tabs_of(window) == [f"{name}.parquet" for name in NAMES]
 
 
 def test_a_tab_dropped_on_another_window_moves_there(program: Program) -> None:
@@ -136,7 +136,7 @@ def test_a_tab_dropped_on_another_window_moves_there(program: Program) -> None:
     middle = on_screen(second, second.rect().center())
     mouse(*way(tab_on_screen(window, 1), middle), *STILL, "mouseup", "1")
     expect(lambda: tabs_of(second) == ["two.parquet"])
-    assert tabs_of(window) == ["one.parquet", "three.parquet"] and len(program.windows.all) == 2
+    assert tabs_of(window) == ["one.parquet", "three.parquet"] and len(program.windows.main_windows) == 2
 
 
 def test_the_only_tab_dragged_out_moves_its_window(program: Program) -> None:
@@ -146,7 +146,7 @@ def test_the_only_tab_dragged_out_moves_its_window(program: Program) -> None:
     before, void = window.pos(), QPoint(1000, 650)
     mouse(*way(tab_on_screen(window, 0), void), *STILL, "mouseup", "1")
     expect(lambda: window.pos() != before and window.frameGeometry().contains(void))
-    assert len(program.windows.all) == 1
+    assert len(program.windows.main_windows) == 1
 
 
 def test_a_file_dropped_by_another_program_is_opened(program: Program, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def program(qtbot):
 
 
 def end_all(program: Program) -> None:
-    windows = list(program.windows.all)
+    windows = list(program.windows.main_windows)
     program.window.quit()
     for window in windows:
         if shiboken6.isValid(window):
@@ -63,7 +63,7 @@ def pair(qtbot, program) -> tuple[MainWindow, MainWindow]:
     first = program.window
     open_table(qtbot, first)
     first.commands["new_window"].trigger()
-    second = next(window for window in program.windows.all if window is not first)
+    second = next(window for window in program.windows.main_windows if window is not first)
     open_table(qtbot, second)
     return first, second
 
@@ -90,7 +90,7 @@ def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
 def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
     first, second = pair
     first.close()
-    qtbot.waitUntil(lambda: program.windows.all == [second])
+    qtbot.waitUntil(lambda: program.windows.main_windows == [second])
     tab = shown(qtbot, second)
     tab.set_filter(col("x") > 1)
     qtbot.waitUntil(lambda: tab.view.num_rows == 2)
@@ -105,7 +105,7 @@ def edited_under_review(qtbot, window: MainWindow) -> DatasetTab:
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("x")))
     tab.editing.begin("7")
     tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(tab.review.unsaved))
+    qtbot.waitUntil(lambda: bool(tab.review.is_unsaved))
     return tab
 
 
@@ -115,7 +115,7 @@ def test_edits_that_are_saved_while_a_window_closes_are_shown_in_the_other(qtbot
     edited_under_review(qtbot, second)
     monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Save)
     second.close()
-    qtbot.waitUntil(lambda: program.windows.all == [first])
+    qtbot.waitUntil(lambda: program.windows.main_windows == [first])
     qtbot.waitUntil(lambda: first_tab.view is not None and values(first_tab) == [7, 2, 3])
     assert "In another window" in first_tab.messages.label.text()
 
@@ -127,7 +127,7 @@ def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
     tab.set_filter(col("carrier") == "AA")
     qtbot.waitUntil(lambda: tab.view.num_rows == 1)
     first.commands["move_tab"].trigger()
-    second = next(window for window in program.windows.all if window is not first)
+    second = next(window for window in program.windows.main_windows if window is not first)
     moved = shown(qtbot, second)
     assert moved.where == (col("carrier") == "AA") and first.tabs.tabs.count() == 0
 
@@ -192,24 +192,24 @@ def test_tab_that_is_dropped_outside_every_window_opens_in_one_there(qtbot, prog
     buttons[0] = Qt.MouseButton.LeftButton
     pull_out(qtbot, first)  # Esc: the button is still down
     qtbot.wait(0)
-    assert len(program.windows.all) == 1 and first.tabs.tabs.count() == 2
+    assert len(program.windows.main_windows) == 1 and first.tabs.tabs.count() == 2
     buttons[0] = Qt.MouseButton.NoButton
     pull_out(qtbot, first)
-    qtbot.waitUntil(lambda: len(program.windows.all) == 2)
-    second = program.windows.all[-1]
+    qtbot.waitUntil(lambda: len(program.windows.main_windows) == 2)
+    second = program.windows.main_windows[-1]
     moved = shown(qtbot, second)
     assert moved.where == (col("x") > 1) and first.tabs.tabs.count() == 1
     assert second.pos() == void - tab_drag.BELOW_MOUSE
     places[0] = void + QPoint(900, 0)
     pull_out(qtbot, second)  # dragging the only tab moves the window
     qtbot.waitUntil(lambda: second.pos() == places[0] - tab_drag.BELOW_MOUSE)
-    assert len(program.windows.all) == 2
+    assert len(program.windows.main_windows) == 2
     first.quit()
     again = Program(restores=True)
     again.restore()
     again.window.show()
-    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
-    back = {shown(qtbot, window).name: window for window in again.windows.all}
+    qtbot.waitUntil(lambda: len(again.windows.main_windows) == 2)
+    back = {shown(qtbot, window).name: window for window in again.windows.main_windows}
     assert shown(qtbot, back["t"]).where == (col("x") > 1) and len(back) == 2
     end_all(again)
 
@@ -221,7 +221,7 @@ def test_a_new_window_lists_the_stores_of_the_one_it_was_opened_from(qtbot, prog
     first.store_actions.open(tmp_path / "shop")
     qtbot.waitUntil(lambda: len(first.sidebar.entries("table")) == 2)
     first.commands["new_window"].trigger()
-    second = next(window for window in program.windows.all if window is not first)
+    second = next(window for window in program.windows.main_windows if window is not first)
     listed = [entry.key for entry in first.sidebar.entries("table")]
     qtbot.waitUntil(lambda: [entry.key for entry in second.sidebar.entries("table")] == listed)
     second.opening.open_key((str(tmp_path / "shop"), "goods"))
@@ -285,10 +285,12 @@ def test_the_window_in_front_has_the_keyboard_again_after_a_restart(qtbot, progr
     again.restore()
     first = again.window
     first.show()
-    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
-    qtbot.waitUntil(lambda: all(window.isActiveWindow() is (window is first) for window in again.windows.all))
+    qtbot.waitUntil(lambda: len(again.windows.main_windows) == 2)
+    qtbot.waitUntil(
+        lambda: all(window.isActiveWindow() is (window is first) for window in again.windows.main_windows)
+    )
     assert (first.width(), first.height()) == (777, 555)
-    for window in again.windows.all:
+    for window in again.windows.main_windows:
         shown(qtbot, window)
     assert QApplication.activeWindow() is first and first.isAncestorOf(QApplication.focusWidget())
     end_all(again)
@@ -305,8 +307,8 @@ def test_cancelling_a_quit_keeps_all_windows(qtbot, program, pair, lamella_home,
 
     answer(buttons.Cancel)
     pair[front].quit()
-    assert program.windows.all == list(pair) and all(window.isVisible() for window in pair)
-    assert second_tab.review.unsaved and len(questions) == 1
+    assert program.windows.main_windows == list(pair) and all(window.isVisible() for window in pair)
+    assert second_tab.review.is_unsaved and len(questions) == 1
     answer(buttons.Discard)
     pair[front].quit()
     assert not any(window.isVisible() for window in pair) and len(questions) == 1
@@ -329,7 +331,7 @@ def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_i
     first, _ = pair
     folder = lamella_home / "config" / "workspace"
     first.commands["new_window"].trigger()
-    third = program.windows.all[-1]
+    third = program.windows.main_windows[-1]
     qtbot.waitUntil(lambda: len(list(folder.glob("*.json"))) == 3)
     third.close()
     assert len(list(folder.glob("*.json"))) == 2
@@ -338,7 +340,7 @@ def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_i
     again = Program(restores=True)
     again.restore()
     again.window.show()
-    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
-    for window in again.windows.all:
+    qtbot.waitUntil(lambda: len(again.windows.main_windows) == 2)
+    for window in again.windows.main_windows:
         assert values(shown(qtbot, window)) == [1, 2, 3]
     end_all(again)

@@ -139,8 +139,8 @@ def saved_runs(tour: Tour) -> None:
 def compared_runs(tour: Tour) -> None:
     saved_runs(tour)
     browser = next(popup for popup in popups(tour.window) if isinstance(popup, ResultsBrowser))
-    tour.wait("the runs are listed", lambda: len(browser.table.kept.runs) > 1)
-    browser.table.choose([0, len(browser.table.kept.runs) - 1])
+    tour.wait("the runs are listed", lambda: len(browser.table.runs_model.runs) > 1)
+    browser.table.choose([0, len(browser.table.runs_model.runs) - 1])
     quiet(tour)
 
 

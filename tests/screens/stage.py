@@ -12,7 +12,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
-from lamella.app.tour import Tour, settled
+from lamella.app.tour import Tour, loaded_tab
 from lamella.core.query.line import Line
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -45,7 +45,7 @@ def quiet(tour: Tour, what: str = "nothing is read") -> None:
 def settled_after_pause(tour: Tour) -> DatasetTab:
     """The current tab once what waits for a pause has been read as well."""
     quiet(tour)
-    return settled(tour)
+    return loaded_tab(tour)
 
 
 # ------------------------------------------------------------------- tables and files
@@ -71,14 +71,14 @@ def plain(tour: Tour, name: str = "flights") -> DatasetTab:
     tab.steps.close_editor()
     tab.apply(Line())
     tab.grid.go_to(0, 0)
-    return settled(tour)
+    return loaded_tab(tour)
 
 
 def opened(tour: Tour, path: Path) -> DatasetTab:
     """The tab of a file, with no step and no panel."""
     tour.window.open_paths([path])
     tour.wait(f"{path.name} is shown", lambda: path.name.startswith(tour.window.tabs.title))
-    return plain(tour, settled(tour).name)
+    return plain(tour, loaded_tab(tour).name)
 
 
 def go_to(tab: DatasetTab, column: str, row: int = 0) -> None:

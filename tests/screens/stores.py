@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella import resources
-from lamella.app.tour import Tour, dialog_of, settled
+from lamella.app.tour import Tour, dialog_of, loaded_tab
 from lamella.core.query.expressions import col
 from lamella.core.store.table import Table
 from lamella.ui.comparison.dialog import CompareDialog
@@ -146,7 +146,7 @@ def skipped(tour: Tour) -> None:
     """Row groups that the filter skips."""
     tab = plain(tour)
     tab.set_filter(col("month") >= 10)
-    settled(tour)
+    loaded_tab(tour)
     tab.inspector.show_page("table")
     tour.wait("the table is described", lambda: tab.inspector.table_page.is_settled)
     settled_after_pause(tour)
@@ -157,7 +157,7 @@ def of_nothing(tour: Tour) -> None:
     tab = plain(tour)
     go_to(tab, "dep_delay")
     tab.set_filter(col("dep_delay") > 100_000)
-    settled(tour)
+    loaded_tab(tour)
     tab.inspector.show_page("column")
     quiet(tour)
 
@@ -280,7 +280,7 @@ def table_from_nothing(tour: Tour) -> None:
 def save_view(tour: Tour) -> None:
     tab = plain(tour)
     tab.set_filter(col("dep_delay") > 60)
-    settled(tour)
+    loaded_tab(tour)
     tour.window.commands["save_view"].trigger()
     quiet(tour)
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
-from lamella.app.tour import Tour, dialog_of, settled
+from lamella.app.tour import Tour, dialog_of, loaded_tab
 from lamella.core.filters.expr import Predicate
 from lamella.core.query import agg
 from lamella.core.query.expressions import col
@@ -46,7 +46,7 @@ def table(tour: Tour) -> None:
     tab = plain(tour)
     speed = Compute((("speed", col("distance") / col("air_time")),))
     tab.apply(Line.of([Where(LATE), speed, Sort((SortKey("dep_delay", True),))]))
-    settled(tour)
+    loaded_tab(tour)
     go_to(tab, "dep_delay", 3)
     tab.grid.go_to(7, tab.grid.place(tab.grid.grid_model.names.index("dep_delay")), extend=True)
     tab.inspector.show_page("column")
@@ -63,14 +63,14 @@ def row(tour: Tour) -> None:
 def filter_form(tour: Tour) -> None:
     tab = plain(tour)
     tab.set_filter(LATE | FAR)
-    settled(tour)
+    loaded_tab(tour)
     tab.steps.edit_filter()
-    settled(tour)
+    loaded_tab(tour)
 
 
 def value_picker(tour: Tour) -> None:
     filter_form(tour)
-    editor = settled(tour).steps.editor
+    editor = loaded_tab(tour).steps.editor
     assert isinstance(editor, WhereEditor)
     condition = next(
         row.condition
@@ -79,7 +79,7 @@ def value_picker(tour: Tour) -> None:
     )
     editor.builder.choose_values(condition)
     tour.wait("the values are counted", lambda: bool(shown_pickers()) and not tour.program.tasks.running)
-    settled(tour)
+    loaded_tab(tour)
 
 
 def column_and_operator(row: QWidget) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def filter_row(tour: Tour) -> None:
         event = QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
         QApplication.sendEvent(field, event)
     tour.wait("the condition is taken", lambda: tab.where is not None)
-    settled(tour)
+    loaded_tab(tour)
 
 
 def hide_filter_row(tour: Tour) -> None:
@@ -123,9 +123,9 @@ def group(tour: Tour) -> None:
     )
     by_carrier = [Where(Predicate("dep_delay", "not_null")), hours, Group(("carrier",), figures)]
     tab.apply(Line.of(by_carrier).with_sort([SortKey("n", True)]))
-    settled(tour)
+    loaded_tab(tour)
     tab.steps.edit(2)
-    settled(tour)
+    loaded_tab(tour)
 
 
 def subtotals(tour: Tour) -> None:
@@ -133,7 +133,7 @@ def subtotals(tour: Tour) -> None:
     tab = plain(tour)
     figures = (("n", agg.count()), ("mean_delay", agg.mean(col("dep_delay"))))
     tab.apply(Line.of([Group(("origin", "carrier"), figures)]))
-    settled(tour)
+    loaded_tab(tour)
     tour.window.commands["totals_row"].trigger()
     tour.window.commands["subtotals"].trigger()
     settled_after_pause(tour)
@@ -184,13 +184,13 @@ def add_step(tour: Tour) -> None:
 def join(tour: Tour) -> None:
     plain(tour)
     tour.window.commands["join"].trigger()
-    settled(tour)
+    loaded_tab(tour)
 
 
 def change(tour: Tour) -> None:
     tab = plain(tour)
     tab.set_filter(LATE)
-    settled(tour)
+    loaded_tab(tour)
     go_to(tab, "arr_delay")
     tour.window.commands["change"].trigger()
     dialog = dialog_of(tour, ChangeDialog)

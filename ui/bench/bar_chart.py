@@ -19,13 +19,13 @@ from lamella.ui.theme import TextSize
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar. `words` are written beside it; with `lost` they say why there is no value."""
+    """One bar. `words` are written beside it; with `is_failure` they say why there is no value."""
 
     series: Series
     point: SeriesPoint | None
     words: str
     tip: str
-    lost: bool = False
+    is_failure: bool = False
 
     @property
     def value(self) -> float:
@@ -61,7 +61,7 @@ class Bars:
         """The systems with bars, each once, in an order that does not depend on values."""
         series_by_label = {bar.series.label: bar.series for group in self.groups for bar in group.bars}
         return sorted(
-            series_by_label.values(), key=lambda line: (line.published, place_of(line.system), line.label)
+            series_by_label.values(), key=lambda line: (line.is_published, place_of(line.system), line.label)
         )
 
     def without(self, hidden: Container[str]) -> Bars:
@@ -72,10 +72,10 @@ class Bars:
         return replace(self, groups=tuple(group for group in groups if group.bars))
 
 
-def ranked(title: str, bars: Iterable[Bar], quantity: Quantity, factors: bool = True) -> BarGroup:
+def rank(title: str, bars: Iterable[Bar], quantity: Quantity, factors: bool = True) -> BarGroup:
     """A group with the lowest value first and missing ones last; each value as a multiple of the lowest."""
     ordered = sorted(bars, key=lambda bar: (bar.point is None, bar.value))
-    own = [bar.value for bar in ordered if bar.value > 0 and not bar.series.published]
+    own = [bar.value for bar in ordered if bar.value > 0 and not bar.series.is_published]
     lowest = min(own, default=0.0)
     return BarGroup(title, tuple(_with_words(bar, quantity, lowest if factors else 0.0) for bar in ordered))
 
@@ -177,7 +177,7 @@ class BarChart(QWidget):
         middle = int(Qt.AlignmentFlag.AlignVCenter)
         font = theme.current().font(TextSize.CAPTION)
         painter.setFont(font)
-        painter.setPen(theme.current().color("muted" if bar.series.published else "text"))
+        painter.setPen(theme.current().color("muted" if bar.series.is_published else "text"))
         name = QRectF(theme.M, line.top(), area.left() - theme.M - theme.S, line.height())
         text = QFontMetrics(font).elidedText(
             bar.series.label, Qt.TextElideMode.ElideRight, round(name.width())
@@ -201,7 +201,7 @@ class BarChart(QWidget):
         low, top = self._limits(place.group)
         begin, end = self._origin(low, top, area), self._at(bar.value, low, top, area)
         box = QRectF(min(begin, end), line.top() + 2.5, max(1.5, abs(end - begin)), line.height() - 5)
-        style = Qt.PenStyle.DashLine if bar.series.published else Qt.PenStyle.SolidLine
+        style = Qt.PenStyle.DashLine if bar.series.is_published else Qt.PenStyle.SolidLine
         painter.setPen(QPen(color, 1.2, style))
         painter.setBrush(_fill(bar, color))
         painter.drawRect(box)
@@ -279,12 +279,12 @@ class BarChart(QWidget):
 
 
 def _fill(bar: Bar, color: QColor) -> QBrush:
-    if bar.series.published:
+    if bar.series.is_published:
         return QBrush(Qt.BrushStyle.NoBrush)
     return QBrush(color, bar.series.hatch)
 
 
 def _word_color(bar: Bar) -> str:
-    if bar.lost:
+    if bar.is_failure:
         return "danger"
-    return "muted" if bar.series.published or bar.point is None else "text"
+    return "muted" if bar.series.is_published or bar.point is None else "text"

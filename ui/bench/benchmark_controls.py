@@ -30,7 +30,7 @@ from lamella.core.bench.engine.interpreters import Interpreter, examine, objecti
 from lamella.core.bench.registry import WORKLOADS, entry_named
 from lamella.core.bench.results.compare import REFERENCE
 from lamella.core.bench.results.figures import short_titles, shown_rows
-from lamella.core.bench.results.published_results import published
+from lamella.core.bench.results.published_results import publications
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import FLOATS
 from lamella.core.phrases import quantity
@@ -110,7 +110,9 @@ class BenchmarkControls(QWidget):
         if not self.workloads:
             return "Choose at least one workload."
         if not any(self._systems_for(workload) for workload in self.workloads):
-            return (python.other and self._objection(python.other)) or "Choose at least one system."
+            return (
+                python.interpreter and self._objection(python.interpreter)
+            ) or "Choose at least one system."
         sizes = "" if self.workload_choice.several else self.size_choice.problem
         return sizes or self.note.refusal
 
@@ -129,7 +131,7 @@ class BenchmarkControls(QWidget):
         return part_of(workload, systems, scale=PUBLISHED_SCALE if workload.published_rows else None)
 
     def _systems_for(self, workload: Workload) -> list[str]:
-        rows, interpreter = self.systems.rows, self.conditions.python.other
+        rows, interpreter = self.systems.rows, self.conditions.python.interpreter
         return [
             name
             for name in self.systems.selection
@@ -159,7 +161,7 @@ class BenchmarkControls(QWidget):
         if title == PUBLISHED:
             self._take_published_rows()
         elif title == INSTALLED:
-            self.systems.all.click()
+            self.systems.all_button.click()
         elif title == TABLE:
             self.workload_button.popover.close()
             self.table_requested.emit()
@@ -175,7 +177,7 @@ class BenchmarkControls(QWidget):
             scale.setCurrentIndex(scale.findData(PUBLISHED_SCALE))
         elif sizes := self.workloads[0].published_rows:
             self.size_choice.choose(sizes)
-        systems = {line.system for workload in self.workloads for line in published(workload.id)}
+        systems = {line.system for workload in self.workloads for line in publications(workload.id)}
         if systems:
             self.systems.choose({LAMELLA, *systems})
 
@@ -270,7 +272,7 @@ class BenchmarkControls(QWidget):
             part.changed.connect(self._tell)
         self.repeats.valueChanged.connect(self._tell)
         python = self.conditions.python
-        python.changed.connect(lambda: self.systems.set_interpreter(python.other))
+        python.changed.connect(lambda: self.systems.set_interpreter(python.interpreter))
         self.note.changed.connect(self.changed)
         self.note.fit_requested.connect(self.size_choice.choose)
         self.copy.clicked.connect(self._copy)
@@ -305,17 +307,17 @@ class InterpreterChoice(QWidget):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.box, self.about = QComboBox(accessibleName="Interpreter"), Caption()
-        self.other: Interpreter | None = None
+        self.interpreter: Interpreter | None = None
         self.problem = ""
         self._tasks = tasks
-        self._chosen = 0
+        self._choice = 0
         self._handle: Handle | None = None
         self._build()
 
     @property
     def path(self) -> str | None:
         """The path of the interpreter; None for the one that runs this program."""
-        return str(self.other.path) if self.other else None
+        return str(self.interpreter.path) if self.interpreter else None
 
     def choose(self, path: str) -> None:
         """Choose a Python of the list, adding it if necessary."""
@@ -331,11 +333,11 @@ class InterpreterChoice(QWidget):
         path = self.box.itemData(place)
         if path == BROWSE:
             self.box.blockSignals(True)
-            self.box.setCurrentIndex(self._chosen)
+            self.box.setCurrentIndex(self._choice)
             self.box.blockSignals(False)
             self._browse()
             return
-        self._chosen = place
+        self._choice = place
         if self._handle is not None:
             self._handle.cancel()
         self._show(None, "" if path is None else LOOKING)
@@ -349,7 +351,7 @@ class InterpreterChoice(QWidget):
             )
 
     def _show(self, interpreter: Interpreter | None, problem: str) -> None:
-        self.other, self.problem = interpreter, problem
+        self.interpreter, self.problem = interpreter, problem
         theme.variant(self.about, "danger" if problem not in ("", LOOKING) else "caption")
         self.about.tell(problem or (interpreter.sentence if interpreter else ""))
         self.changed.emit()

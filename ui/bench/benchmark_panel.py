@@ -66,7 +66,7 @@ SURE_FROM = 0.08
 TICK_MILLISECONDS = 500
 ICON_WIDTH, ANY_WIDTH = 40, 16_777_215  # Qt's QWIDGETSIZE_MAX
 """The width of a button that shows only an icon, and the maximum of any other."""
-MORE = 5
+MORE_REPEATS = 5
 
 
 class BenchmarkBar(QFrame):
@@ -86,7 +86,7 @@ class BenchmarkBar(QFrame):
         self.start, self.pause, self.stop = (
             QPushButton(f"{ICON_GAP}{name}") for name in ("Start", "Pause", "Stop")
         )
-        self.more, self.results = QPushButton(), QPushButton()
+        self.more_button, self.results = QPushButton(), QPushButton()
         for button, name in self._names.items():
             button.setAccessibleName(name)
         self.status = ElidedLabel("Press Start to measure on this machine.")
@@ -101,7 +101,7 @@ class BenchmarkBar(QFrame):
     @property
     def _names(self) -> dict[QPushButton, str]:
         """The names of the buttons that show only icons where there is little room."""
-        return {self.more: f"{MORE} more repeats", self.results: "Saved runs…"}
+        return {self.more_button: f"{MORE_REPEATS} more repeats", self.results: "Saved runs…"}
 
     def minimumSizeHint(self) -> QSize:
         hint = super().minimumSizeHint()
@@ -127,7 +127,7 @@ class BenchmarkBar(QFrame):
                 button.setFixedWidth(theme.current().px(ICON_WIDTH))
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         return self.pause.isChecked()
 
     def set_problem(self, problem: str) -> None:
@@ -149,8 +149,8 @@ class BenchmarkBar(QFrame):
 
     def set_more(self, title: str) -> None:
         """Set the benchmark to which repeats can be added; empty for none."""
-        self.more.setVisible(bool(title))
-        self.more.setToolTip(f"Measure again and add to these results. {title}")
+        self.more_button.setVisible(bool(title))
+        self.more_button.setToolTip(f"Measure again and add to these results. {title}")
         self._fit()
 
     def begin(self) -> None:
@@ -206,12 +206,12 @@ class BenchmarkBar(QFrame):
 
     def _tell(self) -> None:
         elapsed = self._watch.seconds
-        if self.paused:
+        if self.is_paused:
             self.say(f"Paused before the next step, at {about(elapsed)} · {self._doing}")
         else:
-            self.say(f"{about(elapsed)}{self._time_left(elapsed)} · {self._doing}")
+            self.say(f"{about(elapsed)}{self._remaining_time(elapsed)} · {self._doing}")
 
-    def _time_left(self, elapsed: float) -> str:
+    def _remaining_time(self, elapsed: float) -> str:
         if self._share >= SURE_FROM:
             return f", about {about(elapsed * (1 - self._share) / self._share)} left"
         return f", about {about(max(1.0, self._estimate - elapsed))} left" if self._estimate else ""
@@ -237,12 +237,12 @@ class BenchmarkBar(QFrame):
         alone.setContentsMargins(0, 0, 0, 0)
         alone.addWidget(self._words)
         self._words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self.more)
+        layout.addWidget(self.more_button)
         layout.addWidget(self.results)
         self.start.clicked.connect(self.start_requested)
         self.pause.toggled.connect(self._take_pause)
         self.stop.clicked.connect(self.stop_requested)
-        self.more.clicked.connect(lambda: self.more_requested.emit(MORE))
+        self.more_button.clicked.connect(lambda: self.more_requested.emit(MORE_REPEATS))
         self.results.clicked.connect(self.results_requested)
         self._tick.timeout.connect(self._tell)
         theme.current().changed.connect(self._draw_icons)
@@ -250,9 +250,9 @@ class BenchmarkBar(QFrame):
     def _draw_icons(self) -> None:
         look = theme.current()
         self.start.setIcon(look.icon("play", "on_accent"))
-        self.pause.setIcon(look.icon("play" if self.paused else "pause", "text"))
+        self.pause.setIcon(look.icon("play" if self.is_paused else "pause", "text"))
         self.stop.setIcon(look.icon("stop", "danger"))
-        self.more.setIcon(look.icon("plus", "text"))
+        self.more_button.setIcon(look.icon("plus", "text"))
         self.results.setIcon(look.icon("history", "text"))
 
 
@@ -346,7 +346,7 @@ class BenchmarkPanel(QWidget):
             return
         self._opening = state
 
-        def opened(run: tuple[Recording, Mapping[str, BenchmarkResults]]) -> None:
+        def show(run: tuple[Recording, Mapping[str, BenchmarkResults]]) -> None:
             self._opening = None
             if self.benchmarks.last is None:  # nothing has been measured in the meantime
                 self.benchmarks.show(*run)
@@ -355,13 +355,17 @@ class BenchmarkPanel(QWidget):
                 self.bar.set_more(run[0].choice.title)
                 self._look_again(state)
 
-        def failed(error: Exception) -> None:
+        def report_failure(error: Exception) -> None:
             self._opening = None
             self.news.say(f"The saved run cannot be shown. {error}")
             self._look_again(state)
 
         self._tasks.read(
-            lambda job: self.run_saving.open(number), opened, failed, owner=self, text=f"Reading run {number}"
+            lambda job: self.run_saving.open(number),
+            show,
+            report_failure,
+            owner=self,
+            text=f"Reading run {number}",
         )
 
     def _look_again(self, state: Mapping[str, Any]) -> None:
@@ -479,8 +483,8 @@ class BenchmarkPanel(QWidget):
 
     def _offer_workloads(self) -> None:
         if self._shown_workload is not None:
-            offered = self.benchmarks.shown_with(self.controls.workloads, self._shown_workload)
-            self.view.display.set_shown(offered, self._shown_workload)
+            offered = self.benchmarks.choices_with(self.controls.workloads, self._shown_workload)
+            self.view.display.set_workloads(offered, self._shown_workload)
 
     # ------------------------------------------------------------------- exporting
 

@@ -242,7 +242,7 @@ class LineCanvas(pg.PlotWidget):
             place = box.mapViewToScene(QPointF(spot.x, spot.y)) - position
             away = math.hypot(place.x(), place.y())
             if away <= HOVER_PIXELS:
-                within.append((spot.series.published, away, spot))
+                within.append((spot.series.is_published, away, spot))
         return min(within, key=lambda candidate: candidate[:2])[2] if within else None
 
     def _hover(self, position: QPointF) -> None:
@@ -454,7 +454,7 @@ class BenchmarkPlot(QWidget):
 
     def show_lines(self, series: Sequence[Series], quantity: Quantity, scale: Scale) -> None:
         def draw() -> None:
-            lines = [line for line in series if line.label not in self.legend.hidden]
+            lines = [line for line in series if line.label not in self.legend.hidden_names]
             canvas.show_series(lines, quantity)
             if scale is not Scale.LOG:
                 self.even.show_inset(lines, quantity, scale is Scale.INSET)
@@ -467,7 +467,7 @@ class BenchmarkPlot(QWidget):
     def show_bars(self, bars: Bars) -> None:
         self._stack.setCurrentWidget(self._area)
         self.legend.show_series(bars.series)
-        self._draw(lambda: self.bars.show_bars(bars.without(self.legend.hidden)))
+        self._draw(lambda: self.bars.show_bars(bars.without(self.legend.hidden_names)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -27,7 +27,7 @@ from lamella.core.bench.results.records import (
 from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import LamellaError
-from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, ranked
+from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, rank
 from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity, short_rows
 from lamella.ui.bench.series import (
     Frames,
@@ -67,7 +67,7 @@ class BenchmarkResults:
     unsupported: list[Unsupported] = field(default_factory=list)
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    planned: tuple[int, ...] = ()
+    planned_sizes: tuple[int, ...] = ()
     """The sizes being measured, including those still to come."""
     rows_under_way: int = 0
     """The size that is being measured; 0 if none is."""
@@ -117,7 +117,7 @@ class BenchmarkResults:
     def sizes(self) -> tuple[int, ...]:
         """The sizes that the rows axis spans: planned and measured ones, or the workload's own before
         that."""
-        return tuple(sorted({*self.planned, *self.rows})) or self.workload.default_rows
+        return tuple(sorted({*self.planned_sizes, *self.rows})) or self.workload.default_rows
 
     @property
     def operations(self) -> list[Operation]:
@@ -203,7 +203,7 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
         of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
         drawn = tuple(lines(results, of_disk, even))
         result.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
-    return result if results.planned else [panel for panel in result if panel.series] or result
+    return result if results.planned_sizes else [panel for panel in result if panel.series] or result
 
 
 def prepare(results: BenchmarkResults, display: Display) -> None:
@@ -227,7 +227,7 @@ def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     return Bars(tuple(group for group in groups if group.bars), log)
 
 
-def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
+def normalise(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     """A group for each operation and one for sizes on disk, as multiples of the reference's values."""
     times = results.tally.summaries("seconds", display.samples)
     disk = results.tally.summaries("disk_bytes")
@@ -240,12 +240,12 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
         lost = (
             bar
             for bar in _missing_bars(results, operation.id)
-            if bar.lost and bar.series.system not in bar_systems
+            if bar.is_failure and bar.series.system not in bar_systems
         )
-        groups.append(ranked(operation.title, [*multiples, *lost], NORMALISED, factors=False))
+        groups.append(rank(operation.title, [*multiples, *lost], NORMALISED, factors=False))
     if resizing is not None:
         multiples = _multiples(disk, resizing, reference, "median")
-        groups.append(ranked(f"Size on disk after: {resizing.title}", multiples, NORMALISED, factors=False))
+        groups.append(rank(f"Size on disk after: {resizing.title}", multiples, NORMALISED, factors=False))
     return Bars(tuple(group for group in groups if group.bars), log, 1.0)
 
 
@@ -288,7 +288,7 @@ def _group(results: BenchmarkResults, operation: Operation, rows: int, display: 
     ]
     bars += [_published_bar(line, rows, display.quantity) for line in
              _published_series(results.workload.id, operation.id, display.quantity)]  # fmt: skip
-    return ranked(f"{operation.title}, {shown_rows(rows)}", bars, display.quantity)
+    return rank(f"{operation.title}, {shown_rows(rows)}", bars, display.quantity)
 
 
 def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
@@ -314,7 +314,7 @@ def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = 
     }
     return [
         Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(failure), lost_words(failure),
-            lost=isinstance(failure, Failure))
+            is_failure=isinstance(failure, Failure))
         for name, failure in failures.items()
     ]  # fmt: skip
 

@@ -107,7 +107,7 @@ class Benchmarks:
         """Start a benchmark with empty results for its workloads."""
         self.last = Recording(choice)
         for part in choice.parts:
-            self._results[part.workload.id] = BenchmarkResults(part.workload, planned=part.rows)
+            self._results[part.workload.id] = BenchmarkResults(part.workload, planned_sizes=part.rows)
             self._recordings[part.workload.id] = self.last
 
     def take(self, message: Message) -> None:
@@ -146,7 +146,7 @@ class Benchmarks:
         measured = self._results.get(workload_id)
         return measured.workload if measured else WORKLOADS[workload_id]
 
-    def shown_with(self, chosen: tuple[Workload, ...], current: Workload) -> list[Workload]:
+    def choices_with(self, chosen: tuple[Workload, ...], current: Workload) -> list[Workload]:
         """The workloads to choose from while one is shown: the chosen ones, or those of the last
         benchmark."""
         measured = [part.workload for part in self.last.choice.parts] if self.last else []
@@ -189,11 +189,11 @@ class RunSaving(QObject):
             saved_runs.delete(before)
             return number
 
-        def done(number: int) -> None:
+        def finish(number: int) -> None:
             self._saved_recording = (recording, number)
             self.saved.emit(number)
 
-        self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
+        self._tasks.write(work, finish, self.failed.emit, owner=self, text="Saving the run")
 
     def number_of(self, recording: Recording | None) -> int | None:
         """The number of the saved run, if it was saved."""

@@ -58,16 +58,16 @@ class Caption(QLabel):
 
     def _fitting(self) -> str:
         """As many parts as fit; if not even one does, its beginning, if that is long enough to be useful."""
-        room, parts = self.contentsRect().width(), self._words.split(PARTED)
+        room, parts = self.contentsRect().width(), self._words.split(SEPARATOR)
         for count in range(len(parts), 0, -1):
-            text = PARTED.join(parts[:count])
+            text = SEPARATOR.join(parts[:count])
             if self.fontMetrics().horizontalAdvance(text) + BEARING <= room:
                 return text
         cut = self.fontMetrics().elidedText(parts[0], Qt.TextElideMode.ElideRight, room)
         return cut if len(cut) >= LEAST_LETTERS else ""
 
 
-PARTED = " · "
+SEPARATOR = " · "
 BEARING = 2
 """Pixels by which a letter may stick out of the width of its text."""
 LEAST_LETTERS = 8
@@ -142,7 +142,7 @@ class EstimateNote(QFrame):
     def _show(self, estimate: Estimate) -> None:
         self.estimate, self._handle = estimate, None
         self.words.tell(
-            PARTED.join(
+            SEPARATOR.join(
                 (
                     f"about {about(estimate.seconds)}",
                     f"{shown_bytes(estimate.disk_bytes)} on disk",

@@ -17,7 +17,7 @@ from lamella.core.bench.results.console import write_results
 from lamella.core.bench.results.figures import in_order
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.matrix import ABSENT, Cell, Matrix
-from lamella.core.bench.results.records import Record, to_saved, write_text
+from lamella.core.bench.results.records import Record, to_saved_names, write_text
 from lamella.core.bench.results.results_file import write_results_file
 from lamella.core.bench.results.run import SavedRun, by_system
 from lamella.core.errors import FileProblem, LamellaError
@@ -111,12 +111,12 @@ def to_csv(records: Sequence[Record]) -> str:
     text = StringIO()
     names = [field.name for field in fields(Record) if field.name != "figures"]
     writer = csv.DictWriter(
-        text, list(to_saved(dict.fromkeys(names))), extrasaction="ignore", lineterminator="\n"
+        text, list(to_saved_names(dict.fromkeys(names))), extrasaction="ignore", lineterminator="\n"
     )
     writer.writeheader()
     for record in records:
         latencies = " ".join(map(str, record.latencies))
-        writer.writerow(to_saved(vars(record)) | {"latencies": latencies})
+        writer.writerow(to_saved_names(vars(record)) | {"latencies": latencies})
     return text.getvalue()
 
 
@@ -163,7 +163,7 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
 
 def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
     """The matrix with a line for each system that has a line on a plot or a figure, and for no other."""
-    drawn = {line.system for panel in panels for line in panel.series if not line.published}
+    drawn = {line.system for panel in panels for line in panel.series if not line.is_published}
     present = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
     rivals = in_order((drawn | present) - {matrix.subject})
     cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}

@@ -17,7 +17,7 @@ SAMPLE_WIDTH, SHORT_SAMPLE_WIDTH = 32, 12
 """Pixels of a line sample; the short ones are used if the legend would need several lines otherwise."""
 
 WIDEST = 250
-FADED = 0.35
+FADED_OPACITY = 0.35
 
 
 class Legend(QScrollArea):
@@ -30,7 +30,7 @@ class Legend(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Lines of the plot")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.hidden: set[str] = set()
+        self.hidden_names: set[str] = set()
         self.entries: dict[str, LegendEntry] = {}
         self._limit = WIDEST
         theme.current().changed.connect(self._fit)
@@ -42,14 +42,14 @@ class Legend(QScrollArea):
         self.setWidget(holder)
 
     def show_series(self, series: Sequence[Series]) -> None:
-        ordered = sorted(series, key=lambda line: line.published)
+        ordered = sorted(series, key=lambda line: line.is_published)
         labels = [line.label for line in ordered]
         if labels == list(self.entries):
             return
         self._clear()
         names = self._names(labels)
         for place, line in enumerate(ordered):
-            entry = LegendEntry(line, names[place], is_on=line.label not in self.hidden)
+            entry = LegendEntry(line, names[place], is_on=line.label not in self.hidden_names)
             entry.toggled.connect(lambda is_on, label=line.label: self._switch(label, is_on))
             entry.alone_requested.connect(lambda label=line.label: self.show_alone(label))
             self.entries[line.label] = entry
@@ -72,10 +72,10 @@ class Legend(QScrollArea):
     def show_alone(self, label: str) -> None:
         """Show only this line; if it is the only one shown, show all again."""
         rivals = {name for name in self.entries if name != label}
-        self.hidden = set() if self.hidden >= rivals else rivals
+        self.hidden_names = set() if self.hidden_names >= rivals else rivals
         for name, entry in self.entries.items():
             entry.blockSignals(True)
-            entry.setChecked(name not in self.hidden)
+            entry.setChecked(name not in self.hidden_names)
             entry.blockSignals(False)
         self.changed.emit()
 
@@ -85,16 +85,16 @@ class Legend(QScrollArea):
     def _remove(self, entry: LegendEntry) -> None:
         self._list.removeWidget(entry)
 
-    def show_hidden(self, hidden: set[str]) -> None:
+    def set_hidden_names(self, hidden: set[str]) -> None:
         """Switch off exactly these lines."""
-        self.hidden = set(hidden)
+        self.hidden_names = set(hidden)
         for name, entry in self.entries.items():
             entry.blockSignals(True)
-            entry.setChecked(name not in self.hidden)
+            entry.setChecked(name not in self.hidden_names)
             entry.blockSignals(False)
 
     def _switch(self, label: str, is_on: bool) -> None:
-        self.hidden = self.hidden - {label} if is_on else self.hidden | {label}
+        self.hidden_names = self.hidden_names - {label} if is_on else self.hidden_names | {label}
         self.changed.emit()
 
     def _clear(self) -> None:
@@ -179,7 +179,7 @@ class LegendEntry(QAbstractButton):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(colors.color("hover"))
             painter.drawRoundedRect(self.rect(), theme.XS, theme.XS)
-        painter.setOpacity(1.0 if self.isChecked() else FADED)
+        painter.setOpacity(1.0 if self.isChecked() else FADED_OPACITY)
         font = self._font()
         font.setStrikeOut(not self.isChecked())
         painter.setFont(font)

@@ -74,7 +74,7 @@ class PlotArea:
     panel: Panel
     whole: QRect
     box: QRectF
-    labelled: bool
+    has_labels: bool
     """Whether it has labels on its value axis, which the plots to its right share."""
 
 
@@ -95,7 +95,7 @@ class MarkerPictures:
         self._pictures: dict[tuple[str, bool, int], QPixmap] = {}
 
     def picture(self, series: Series, look: Look) -> QPixmap:
-        key = (series.system, series.published, series.variant)
+        key = (series.system, series.is_published, series.variant)
         if key not in self._pictures:
             self._pictures[key] = self._paint(look)
         return self._pictures[key]
@@ -270,7 +270,7 @@ class Multiples(QWidget):
         ratio = self.devicePixelRatioF()
         if self._markers.ratio != ratio:
             self._markers = MarkerPictures(ratio)
-        place = (area.whole, area.labelled, ratio)
+        place = (area.whole, area.has_labels, ratio)
         key = (area.panel, frame, area.panel.id == self._hovered_label)
         known = self._pictures.get(area.panel.id)
         earlier = known.picture if known is not None and known.place == place else None
@@ -302,7 +302,7 @@ class Multiples(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.box)
         painter.setClipRect(area.box.adjusted(-5, -5, 5, 5))
-        for series in sorted(area.panel.series, key=lambda line: not line.published):
+        for series in sorted(area.panel.series, key=lambda line: not line.is_published):
             _paint_series(painter, series, area.box, frame, markers)
         painter.setPen(cross_pen())
         for _, _, place in _crosses(area, frame):
@@ -340,7 +340,7 @@ class Multiples(QWidget):
             y = box.bottom() - (value - frame.low) / (frame.high - frame.low) * box.height()
             painter.setPen(QPen(look.color("grid_line"), 1))
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
-            if area.labelled and text:
+            if area.has_labels and text:
                 painter.setPen(look.color("muted"))
                 line = QRectF(area.whole.left(), y - 10, box.left() - area.whole.left() - theme.XS, 20)
                 painter.drawText(line, right, text)
@@ -384,7 +384,7 @@ class Multiples(QWidget):
         for number, (series, _, place) in enumerate(places_near := [*_crosses(area, frame), *places]):
             away = math.hypot(place.x() - position.x(), place.y() - position.y())
             if away <= REACH:
-                within.append((series.published, away, number))
+                within.append((series.is_published, away, number))
         if not within:
             return None
         series, point, _ = places_near[min(within)[-1]]

@@ -46,7 +46,7 @@ def findings(
 ) -> list[Finding]:
     """All sentences, failures first: readers of the ratios should know which systems are missing."""
     findings = [of_failure(failure) for failure in failures] + [of_ratio(ratio) for ratio in ratios]
-    return findings + of_unsupported(unsupported)
+    return findings + unsupported_findings(unsupported)
 
 
 def of_failure(failure: Failure) -> Finding:
@@ -65,7 +65,7 @@ def of_ratio(ratio: Ratio) -> Finding:
     return Finding(f"{sign} {ratio.verdict}", ratio.sentence, color)
 
 
-def of_unsupported(unsupported: Iterable[Unsupported]) -> list[Finding]:
+def unsupported_findings(unsupported: Iterable[Unsupported]) -> list[Finding]:
     """One sentence for all steps that a system lacks for the same reason."""
     steps: dict[tuple[str, str], list[str]] = {}
     for gap in unsupported:
@@ -144,7 +144,7 @@ class FindingsTable(QTableWidget):
 
 
 Index = QModelIndex | QPersistentModelIndex
-SORTED = Qt.ItemDataRole.UserRole
+SORT_ROLE = Qt.ItemDataRole.UserRole
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 ROOT = QModelIndex()
@@ -205,7 +205,7 @@ class StatisticsTable(QTableView):
         self.figures = _Figures()
         proxy = QSortFilterProxyModel(self)
         proxy.setSourceModel(self.figures)
-        proxy.setSortRole(SORTED)
+        proxy.setSortRole(SORT_ROLE)
         self.setModel(proxy)
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
@@ -268,7 +268,7 @@ class _Figures(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return _cell_text(title, _value(row, title))
-            case _ if role == SORTED:
+            case _ if role == SORT_ROLE:
                 value = _value(row, title)
                 return math.inf if title in COLUMNS and isinstance(value, str) else value
             case Qt.ItemDataRole.TextAlignmentRole:

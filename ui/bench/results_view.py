@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.results.compare import reference_of
 from lamella.core.bench.results.figures import shown_rows
-from lamella.core.bench.results.published_results import PublishedLine, published
+from lamella.core.bench.results.published_results import PublishedLine, publications
 from lamella.core.bench.results.records import STATISTICS
 from lamella.core.bench.results.report import shown_check
 from lamella.core.bench.workloads.model import Operation, Workload
@@ -36,7 +36,7 @@ from lamella.ui.bench.benchmark_results import (
     Display,
     bars,
     lines,
-    normalised,
+    normalise,
     panels,
     samples_of,
     title_of,
@@ -145,7 +145,7 @@ class ResultsView(QWidget):
         elif view.id == "statistics":
             self.statistics.show_rows(statistics_rows(results, display))
         elif view.id == "normalised":
-            self.plot.show_bars(normalised(results, display, self.display.scale_in_force is Scale.LOG))
+            self.plot.show_bars(normalise(results, display, self.display.scale_in_force is Scale.LOG))
         elif self.display.shows_lines:
             scale = self.display.scale_in_force
             drawn = lines(results, display, even=scale is not Scale.LOG)
@@ -163,21 +163,21 @@ class ResultsView(QWidget):
         if page is before or "plot" not in vars(self):
             return
         if page is self.plot:
-            self.plot.legend.show_hidden(self.legend.hidden)
+            self.plot.legend.set_hidden_names(self.legend.hidden_names)
         elif before is self.plot:
-            self.legend.show_hidden(self.plot.legend.hidden)
+            self.legend.set_hidden_names(self.plot.legend.hidden_names)
 
     def _draw_overview(self, results: BenchmarkResults) -> None:
         log = self.display.scale_in_force is Scale.LOG
         drawn = panels(results, self.display.display, even=not log)
         series: dict[str, Series] = {line.label: line for panel in drawn for line in panel.series}
-        published_lines = [line for line in series.values() if line.published]
-        live = [line for line in series.values() if not line.published]
+        published_lines = [line for line in series.values() if line.is_published]
+        live = [line for line in series.values() if not line.is_published]
         self.legend.show_series(_legend_entries(live, published_lines))
         check = shown_check(results.workload, results.tally.points)
         about = f"{results.workload.title}: {results.workload.about} {check}"
         source = f"{about} {self._published_sources(results)}" if published_lines else about
-        hidden = self.legend.hidden & set(self.legend.entries)
+        hidden = self.legend.hidden_names & set(self.legend.entries)
         self.overview.show_results(results, self.display.display, drawn, hidden, log, source)
 
     def _enlarge(self, panel: str) -> None:
@@ -207,7 +207,7 @@ class ResultsView(QWidget):
         return self._published_sources(results)
 
     def _published_sources(self, results: BenchmarkResults) -> str:
-        sources = dict.fromkeys(map(_source_text, published(results.workload.id)))
+        sources = dict.fromkeys(map(_source_text, publications(results.workload.id)))
         return f"Dashed, as published: {'. '.join(sources)}."
 
     def _reference(self, results: BenchmarkResults) -> str:
@@ -216,8 +216,8 @@ class ResultsView(QWidget):
 
     def _shows_published(self) -> bool:
         if self.plot.shows_bars:
-            return any(place.bar.series.published for place in self.plot.bars.places)
-        return any(spot.series.published for spot in self.plot.spots)
+            return any(place.bar.series.is_published for place in self.plot.bars.places)
+        return any(spot.series.is_published for spot in self.plot.spots)
 
     def _remark(self) -> str:
         """What distinguishes the largest marked point; the other points say it when hovered over."""
@@ -420,7 +420,7 @@ class DisplayBar(QWidget):
             self.operation.setItemData(place, operation.about, Qt.ItemDataRole.ToolTipRole)
         self._take_view()
 
-    def set_shown(self, workloads: Sequence[Workload], current: Workload) -> None:
+    def set_workloads(self, workloads: Sequence[Workload], current: Workload) -> None:
         """Set the workloads that have results; if there is only one, there is nothing to choose."""
         _fill(self.workload, {workload.id: workload.title for workload in workloads}, current.id)
         self.workload.setVisible(len(workloads) > 1)

@@ -89,7 +89,7 @@ class ComparisonView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.comparisons: list[Comparison] = []
-        self.summary, self.which = QLabel(), Caption()
+        self.summary, self.caption = QLabel(), Caption()
         self.sure = QCheckBox("Only changes")
         self.copy = QPushButton("Copy as Markdown")
         self.chart, self.nothing = BarChart(), QLabel(NOTHING)
@@ -98,7 +98,7 @@ class ComparisonView(QWidget):
 
     def show_comparison(self, before: SavedRun, after: SavedRun, comparisons: list[Comparison]) -> None:
         self.comparisons = comparisons
-        self.which.tell(f"{_run_title(after)}, compared with {_run_title(before)}")
+        self.caption.tell(f"{_run_title(after)}, compared with {_run_title(before)}")
         self._draw()
 
     @property
@@ -132,7 +132,7 @@ class ComparisonView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         layout.setSpacing(theme.S)
-        for widget in (self.summary, self.which):
+        for widget in (self.summary, self.caption):
             layout.addWidget(widget)
         layout.addLayout(line)
         layout.addWidget(self._area, 1)
@@ -417,7 +417,7 @@ class TrendView(QWidget):
 
     def _draw(self) -> None:
         """Draw the lines that are on in the legend."""
-        lines = [line for line in self._series if line.label not in self.legend.hidden]
+        lines = [line for line in self._series if line.label not in self.legend.hidden_names]
         self.plot.show_series(lines, self._moments)
 
     def _build(self) -> None:

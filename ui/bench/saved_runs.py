@@ -49,14 +49,14 @@ class RunView(QWidget):
         self._tasks = tasks
         self.run: SavedRun | None = None
         self._results: dict[str, BenchmarkResults] = {}
-        self.where, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
+        self.caption, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
         self._build()
 
     def show_run(self, run: SavedRun, results: dict[str, BenchmarkResults]) -> None:
         """Show a run; `results` are by workload, from `results_of`, which runs off the GUI thread."""
         self.run, self._results = run, results
         self.news.clear()
-        self.where.tell(_where(run))
+        self.caption.tell(_description(run))
         self.view.setVisible(bool(results))
         if results:
             self._show(next(iter(results)))
@@ -72,7 +72,9 @@ class RunView(QWidget):
 
     def _show(self, workload_id: str) -> None:
         results = self._results[workload_id]
-        self.view.display.set_shown([result.workload for result in self._results.values()], results.workload)
+        self.view.display.set_workloads(
+            [result.workload for result in self._results.values()], results.workload
+        )
         self.view.show_results(results)
 
     def _export(self, suffix: str) -> None:
@@ -80,20 +82,20 @@ class RunView(QWidget):
         export.ask_path(self, suffix, name, self.export)
 
     def _build(self) -> None:
-        self.where.setContentsMargins(theme.L, theme.S, theme.L, 0)
-        self.where.set_short(True)  # its tooltip has the full text: the plots need the room
-        self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.caption.setContentsMargins(theme.L, theme.S, theme.L, 0)
+        self.caption.set_short(True)  # its tooltip has the full text: the plots need the room
+        self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        for widget in (self.where, self.news):
+        for widget in (self.caption, self.news):
             layout.addWidget(widget)
         layout.addWidget(self.view, 1)
         self.view.display.workload_requested.connect(self._show)
         self.view.display.export_requested.connect(self._export)
 
 
-def _where(run: SavedRun) -> str:
+def _description(run: SavedRun) -> str:
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else ""
     when = f"{run.started.astimezone():%Y-%m-%d %H:%M}, took {about(run.seconds)}"
     return " · ".join(filter(None, [f"{when}. {machine}".strip(), run.note, run.command]))
@@ -116,7 +118,7 @@ FILES = f"Results files (*{SUFFIX});;All files (*)"
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _OpenRuns:
     """One run and its results, or two runs and their comparison, the older first."""
 
     runs: tuple[SavedRun, ...]
@@ -124,15 +126,15 @@ class _Opened:
     comparisons: list[Comparison]
 
 
-def _open_runs(runs: Sequence[SavedRun], display: Display) -> _Opened:
+def _open_runs(runs: Sequence[SavedRun], display: Display) -> _OpenRuns:
     """Read runs; call it off the GUI thread, since a run may have half a million samples."""
     if len(runs) == 1:
         results = results_of(runs[0])
         for result in results.values():
             prepare(result, display)
-        return _Opened((runs[0],), results, [])
+        return _OpenRuns((runs[0],), results, [])
     before, after = sorted(runs, key=lambda run: run.started)
-    return _Opened((before, after), {}, compare(before.samples, after.samples))
+    return _OpenRuns((before, after), {}, compare(before.samples, after.samples))
 
 
 class ResultsBrowser(QDialog):
@@ -185,7 +187,7 @@ class ResultsBrowser(QDialog):
             self.search.field.clear()
             self._show_list()
             self.table.choose(
-                [row for row, saved_run in enumerate(self.table.kept.runs) if saved_run.id == number]
+                [row for row, saved_run in enumerate(self.table.runs_model.runs) if saved_run.id == number]
             )
             self.news.say(
                 f"{path.name} is open, but not saved here.",
@@ -231,12 +233,12 @@ class ResultsBrowser(QDialog):
     def _show_list(self) -> None:
         files = [RunSummary.of(run) for run in reversed(self._files.values())]
         self.table.show_runs([*files, *self._summaries])
-        self.search.setEnabled(self.table.kept.count > 0)
-        self.search.show_counts(self.table.kept)
+        self.search.setEnabled(self.table.runs_model.count > 0)
+        self.search.show_counts(self.table.runs_model)
 
     def _search(self, text: str) -> None:
         self.table.search(text)
-        self.search.show_counts(self.table.kept)
+        self.search.show_counts(self.table.runs_model)
 
     def _show_chosen_runs(self) -> None:
         chosen = self.table.selection
@@ -245,10 +247,10 @@ class ResultsBrowser(QDialog):
             self._read(tuple(run.id for run in chosen))
             return
         self._numbers = ()
-        if self.table.kept.count and not self.table.kept.runs:
+        if self.table.runs_model.count and not self.table.runs_model.runs:
             title, words = NONE_FOUND
         else:
-            title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.kept.runs else NO_RUNS
+            title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.runs_model.runs else NO_RUNS
         self.hint.show_hint(title.format(count=len(chosen)), words)
         self.pages.setCurrentWidget(self.hint)
 
@@ -260,13 +262,13 @@ class ResultsBrowser(QDialog):
             self._reading.cancel()
         saved_runs, files, display = self._saved_runs, dict(self._files), self.run.view.display.display
 
-        def work(job: Job) -> _Opened:
+        def work(job: Job) -> _OpenRuns:
             runs = [files[number] if number in files else saved_runs.run(number) for number in numbers]
             return _open_runs(runs, display)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
-    def _show(self, opened: _Opened) -> None:
+    def _show(self, opened: _OpenRuns) -> None:
         self._reading, self._open = None, opened.runs
         if len(opened.runs) == 1:
             self.pages.setCurrentWidget(self.run)
@@ -406,7 +408,7 @@ class ResultsBrowser(QDialog):
 
     def _connect(self) -> None:
         self.table.chosen_changed.connect(self._show_chosen_runs)
-        self.table.kept.noted.connect(self._note)
+        self.table.runs_model.noted.connect(self._note)
         self.again.clicked.connect(self._benchmark_again)
         self.delete.clicked.connect(self._delete)
         self.file.clicked.connect(self._ask_file)

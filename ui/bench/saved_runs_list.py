@@ -99,7 +99,7 @@ class SavedRunsModel(QAbstractListModel):
             case Qt.ItemDataRole.EditRole:
                 return run.note
             case Qt.ItemDataRole.ToolTipRole:
-                return described(run)
+                return description(run)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{number_of(run)}, {one_line(run.title)}, {shown_moment(run)}, {one_line(run.note)}"
             case _ if role == RUN:
@@ -186,8 +186,8 @@ class SavedRunsList(QListView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.kept = SavedRunsModel(self)
-        self.setModel(self.kept)
+        self.runs_model = SavedRunsModel(self)
+        self.setModel(self.runs_model)
         self.setItemDelegate(RunDelegate(self))
         self.setAccessibleName("Saved runs")
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -204,21 +204,21 @@ class SavedRunsList(QListView):
     def selection(self) -> list[RunSummary]:
         """The selected runs, newest first."""
         rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
-        return [self.kept.runs[row] for row in rows]
+        return [self.runs_model.runs[row] for row in rows]
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show runs and keep the selection as far as it still exists; otherwise select the newest."""
         before = {run.id for run in self.selection}
-        self.kept.show_runs(runs)
+        self.runs_model.show_runs(runs)
         self._choose_again(before)
 
     def search(self, text: str) -> None:
         before = {run.id for run in self.selection}
-        self.kept.search(text)
+        self.runs_model.search(text)
         self._choose_again(before)
 
     def _choose_again(self, numbers: set[int]) -> None:
-        runs = self.kept.runs
+        runs = self.runs_model.runs
         self.choose([row for row, run in enumerate(runs) if run.id in numbers] or ([0] if runs else []))
 
     def choose(self, rows: Sequence[int]) -> None:
@@ -226,15 +226,15 @@ class SavedRunsList(QListView):
         selection.blockSignals(True)
         selection.clearSelection()
         for row in rows:
-            selection.select(self.kept.index(row, 0), selection.SelectionFlag.Select)
+            selection.select(self.runs_model.index(row, 0), selection.SelectionFlag.Select)
         if rows:
-            selection.setCurrentIndex(self.kept.index(rows[0], 0), selection.SelectionFlag.NoUpdate)
+            selection.setCurrentIndex(self.runs_model.index(rows[0], 0), selection.SelectionFlag.NoUpdate)
         selection.blockSignals(False)
         self.viewport().update()
         self.chosen_changed.emit()
 
     def edit_note(self, row: int) -> None:
-        self.edit(self.kept.index(row, 0))
+        self.edit(self.runs_model.index(row, 0))
 
 
 class RunSearch(QWidget):
@@ -285,7 +285,7 @@ def shown_moment(run: RunSummary) -> str:
     return f"{run.started.astimezone():%Y-%m-%d %H:%M}"
 
 
-def described(run: RunSummary) -> str:
+def description(run: RunSummary) -> str:
     sizes = ", ".join(f"{rows:,}" for rows in run.sizes)
     failed = f", {run.failures} failed" if run.failures else ""
     lines = [

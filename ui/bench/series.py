@@ -62,7 +62,7 @@ class Series:
 
     system: str
     title: str
-    published: bool
+    is_published: bool
     source: str
     note: str
     points: tuple[SeriesPoint, ...]
@@ -93,7 +93,7 @@ class Series:
 
     @property
     def label(self) -> str:
-        return f"{self.title}, published" if self.published else self.title
+        return f"{self.title}, published" if self.is_published else self.title
 
 
 @dataclass(frozen=True)
@@ -133,14 +133,14 @@ class Look:
         """The look in the theme's current colours."""
         colors = theme.current()
         color = QColor(series.color(colors.colors))
-        fill = colors.color("surface") if series.published else color
-        style = Qt.PenStyle.DashLine if series.published else Qt.PenStyle.SolidLine
+        fill = colors.color("surface") if series.is_published else color
+        style = Qt.PenStyle.DashLine if series.is_published else Qt.PenStyle.SolidLine
         return cls(
-            line=cosmetic_pen(color, PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style),
+            line=cosmetic_pen(color, PUBLISHED_WIDTH if series.is_published else LIVE_WIDTH, style),
             outline=cosmetic_pen(color, OUTLINE),
             fill=QBrush(fill),
             marker=series.marker,
-            size=PUBLISHED_SIZE if series.published else LIVE_SIZE,
+            size=PUBLISHED_SIZE if series.is_published else LIVE_SIZE,
         )
 
 
@@ -303,7 +303,7 @@ class Panel:
         one entry."""
         if not hidden:
             return self
-        off = {line.label for line in self.series if line.published} if PUBLISHED in hidden else set()
+        off = {line.label for line in self.series if line.is_published} if PUBLISHED in hidden else set()
         lines = (line for line in self.series if line.label not in hidden | off)
         return replace(self, series=tuple(lines))
 
@@ -341,7 +341,7 @@ class Frames:
         return self._frames[panel.quantity.units]
 
     def _grow(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
-        live = [line for line in series if not line.published] if not log else []
+        live = [line for line in series if not line.is_published] if not log else []
         extents = [line.extent for line in live or series if line.extent and line.extent.high > 0]
         before = self._spans.get((units, log))
         if not extents:

@@ -178,7 +178,7 @@ PACKAGES = {
 """The pip names of systems that need nothing beyond this program's own requirements."""
 
 
-def grouped() -> dict[str, list[Entry]]:
+def systems_by_group() -> dict[str, list[Entry]]:
     """All systems of the table; those without a group are together at the end."""
     named = {name for names in GROUPS.values() for name in names}
     groups = {title: [ENTRIES[name] for name in names if name in ENTRIES] for title, names in GROUPS.items()}
@@ -314,7 +314,7 @@ class SystemList(QWidget):
         self._workloads: tuple[Workload, ...] = ()
         self._other_interpreter: Interpreter | None = None
         self.search = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
-        self.all, self.none = QPushButton("All systems that are ready"), QPushButton("None")
+        self.all_button, self.none_button = QPushButton("All systems that are ready"), QPushButton("None")
         self.tree, self.server = SystemTree(), ServerField()
         self.asking = Asking(tasks, self)
         self.rows: dict[str, SystemRow] = {}
@@ -400,7 +400,7 @@ class SystemList(QWidget):
         layout.setSpacing(theme.XS)
         layout.addWidget(self.search)
         layout.addLayout(self._buttons())
-        for title, entries in grouped().items():
+        for title, entries in systems_by_group().items():
             heading = self.tree.heading(title)
             self._headings.append(heading)
             for entry in entries:
@@ -417,8 +417,8 @@ class SystemList(QWidget):
     def _connect(self) -> None:
         add_clear_button(self.search).say("Show all systems")
         self.search.textChanged.connect(self._show_matches)
-        self.all.clicked.connect(lambda: self.choose(self.ready))
-        self.none.clicked.connect(lambda: self.choose(()))
+        self.all_button.clicked.connect(lambda: self.choose(self.ready))
+        self.none_button.clicked.connect(lambda: self.choose(()))
         self.tree.itemChanged.connect(lambda item, column: self.changed.emit())
         for widget in (self.tree, self.tree.viewport()):
             widget.installEventFilter(self)
@@ -429,7 +429,7 @@ class SystemList(QWidget):
     def _buttons(self) -> QHBoxLayout:
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
-        for button in (self.all, self.none):
+        for button in (self.all_button, self.none_button):
             theme.variant(button, "link")
             buttons.addWidget(button)
         buttons.addStretch(1)

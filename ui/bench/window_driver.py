@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 SIZE = QSize(1280, 800)
 FRAMES, NOTCH = 120, QPoint(0, -120)
 PATIENCE_SECONDS, QUIET_SECONDS = 600.0, 0.1
-BRUSHED = 1 / 3
+BRUSH_SHARE = 1 / 3
 FEW_MS = 0.001
 
 
@@ -237,7 +237,7 @@ class LamellaWindow(WindowSystem):
         bars = cards.bars_of(column)
         if bars is None:
             raise StoodStill(f"Column {SORTED_BY} has no histogram")
-        brushed = range(round(len(bars) * BRUSHED), round(2 * len(bars) * BRUSHED))
+        brushed = range(round(len(bars) * BRUSH_SHARE), round(2 * len(bars) * BRUSH_SHARE))
         rect, places = cards.card_rect(column), cards.card_painter.places(cards.card_rect(column).width())
         ends = [places.bar(bar, len(bars)).center() + rect.topLeft() for bar in (brushed[0], brushed[-1])]
 

@@ -49,7 +49,7 @@ class WorkloadChoice(QWidget):
         self.box = QComboBox(accessibleName="Workload")
         self.scale = QComboBox(accessibleName="Scale")
         self.list = QListWidget(accessibleName="Workloads of the benchmark")
-        self.about, self.own = Caption(), QPushButton("Custom workload…")
+        self.about, self.custom_button = Caption(), QPushButton("Custom workload…")
         self._build()
         self._take()
 
@@ -107,10 +107,10 @@ class WorkloadChoice(QWidget):
         layout.setSpacing(theme.S)
         for widget in (self.box, self.about, self.list, self.scale):
             layout.addWidget(widget)
-        layout.addWidget(self.own, 0, Qt.AlignmentFlag.AlignLeft)
-        theme.variant(self.own, "link")
-        self.own.setToolTip("A Python file that defines data, systems and queries")
-        self.own.clicked.connect(self.own_requested)
+        layout.addWidget(self.custom_button, 0, Qt.AlignmentFlag.AlignLeft)
+        theme.variant(self.custom_button, "link")
+        self.custom_button.setToolTip("A Python file that defines data, systems and queries")
+        self.custom_button.clicked.connect(self.own_requested)
         self.box.currentIndexChanged.connect(self._take)
         self.list.itemChanged.connect(lambda _: self.changed.emit())
         self.scale.currentIndexChanged.connect(lambda _: self.changed.emit())
@@ -149,7 +149,9 @@ class SizeChoice(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.boxes: dict[int, QCheckBox] = {}
-        self.own = QLineEdit(placeholderText="Another number", accessibleName="Another number of rows")
+        self.custom_edit = QLineEdit(
+            placeholderText="Another number", accessibleName="Another number of rows"
+        )
         self.add = QPushButton("Add")
         self.table = QLineEdit(accessibleName="Rows of the table")
         self._table_line = QWidget()
@@ -200,15 +202,15 @@ class SizeChoice(QWidget):
             box.setChecked(rows in sizes)
         self._place()
 
-    def _add_own(self) -> None:
-        rows = number_in(self.own.text())
+    def _add_custom_size(self) -> None:
+        rows = number_in(self.custom_edit.text())
         if rows is None:
-            theme.variant(self.own, "invalid")
-            self.own.setToolTip("A whole number of at least 1, such as 250,000")
+            theme.variant(self.custom_edit, "invalid")
+            self.custom_edit.setToolTip("A whole number of at least 1, such as 250,000")
             return
-        theme.variant(self.own, "")
-        self.own.setToolTip("")
-        self.own.clear()
+        theme.variant(self.custom_edit, "")
+        self.custom_edit.setToolTip("")
+        self.custom_edit.clear()
         self.choose((*self.selection, rows))
 
     def _add_box(self, rows: int, ticked: bool) -> None:
@@ -227,8 +229,8 @@ class SizeChoice(QWidget):
     def _order_by_tab(self) -> None:
         """Put the sizes in tab order, before the field for another size, whenever they were added."""
         boxes = self.boxes.values()
-        before = self.own.previousInFocusChain()
-        while before is not self.own and (before in boxes or not before.focusPolicy()):
+        before = self.custom_edit.previousInFocusChain()
+        while before is not self.custom_edit and (before in boxes or not before.focusPolicy()):
             before = before.previousInFocusChain()
         for _, box in sorted(self.boxes.items()):
             self.setTabOrder(before, box)
@@ -248,7 +250,7 @@ class SizeChoice(QWidget):
         self._grid.setVerticalSpacing(theme.XS)
         own, table = QHBoxLayout(), QHBoxLayout(self._table_line)
         own.setSpacing(theme.S)
-        own.addWidget(self.own, 1)
+        own.addWidget(self.custom_edit, 1)
         own.addWidget(self.add)
         table.setContentsMargins(0, 0, 0, 0)
         table.addWidget(QLabel("In a table of"))
@@ -258,8 +260,8 @@ class SizeChoice(QWidget):
         layout.addLayout(own)
         layout.addWidget(self._table_line)
         self._table_line.hide()
-        self.own.returnPressed.connect(self._add_own)
-        self.add.clicked.connect(self._add_own)
+        self.custom_edit.returnPressed.connect(self._add_custom_size)
+        self.add.clicked.connect(self._add_custom_size)
         self.table.textChanged.connect(self.changed)
 
 

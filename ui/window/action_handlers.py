@@ -60,7 +60,7 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
         "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),
-        list(names) if 1 < len(names) <= MOST_SELECTED else (),
+        list(names) if 1 < len(names) <= MOST_SELECTED_COLUMNS else (),
         [e.key[1] for e in window.sidebar.entries("table") if e.key[0] == tab.key[0] and e.key != tab.key],
     )
     dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, context, widget_of(window))
@@ -72,7 +72,7 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
     return dialog
 
 
-MOST_SELECTED = 20
+MOST_SELECTED_COLUMNS = 20
 """More columns than this are a selection of whole rows, not columns chosen by hand."""
 
 
@@ -184,7 +184,7 @@ def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "keep_order": on(table_columns.on_column(window, table_columns.keep_order)),
         "drop_column": on(table_columns.on_column(window, table_columns.drop)),
         "new_table": lambda: table_columns.ask_table(window),
-        "make_table": on(partial(table_columns.ask_table_of_shown, window)),
+        "make_table": on(partial(table_columns.ask_table_of_rows, window)),
         "copy": on(lambda tab: tab.comparing.front_copying.copy()),
         "copy_headers": on(lambda tab: tab.comparing.front_copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.comparing.front_copying.ask_format()),
@@ -253,7 +253,7 @@ def _save(tab: DatasetTab) -> None:
     typing = tab.editing.editor is not None
     if not tab.editing.settle():
         return
-    if tab.review.unsaved:
+    if tab.review.is_unsaved:
         tab.review.save()
     elif not typing:
         tab.line_actions.ask_name()

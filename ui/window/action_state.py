@@ -39,7 +39,7 @@ def situation(
     around = Situation(
         tab=tabs.current is not None,
         console=is_console(tabs.current),
-        closed_tabs=bool(tabs.closed),
+        closed_tabs=bool(tabs.closed_tabs),
         busy=busy,
         no_import=str(no_home or ""),
         undo=getattr(tabs.current, "undo_text", ""),
@@ -78,7 +78,7 @@ def situation(
         struct=_is_struct(tab),
         pinned_columns=tab.grid.pinning.count > 0,
         undo="the last unsaved edit" if tab.review.undoable else undo,
-        staged=tab.review.unsaved,
+        staged=tab.review.is_unsaved,
         redo="the last edit that was undone" if tab.review.can_redo else redo,
         closed_tabs=around.closed_tabs,
         tab=True,
@@ -118,7 +118,7 @@ class ActionSet(QObject):
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
         self._situation: Situation | None = None
-        self._allowed: dict[str, bool] = {}
+        self._enabled_states: dict[str, bool] = {}
         for entry in ACTIONS:
             self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
         modes = QActionGroup(self)  # choosing the checked one again keeps it checked
@@ -131,7 +131,7 @@ class ActionSet(QObject):
     def __getitem__(self, action_id: str) -> QAction:
         return self._actions[action_id]
 
-    def all(self) -> list[QAction]:
+    def actions(self) -> list[QAction]:
         return list(self._actions.values())
 
     def attach(self, grid: QWidget) -> None:
@@ -144,8 +144,8 @@ class ActionSet(QObject):
         self._situation = situation
         for entry in ACTIONS:
             allowed = bool(entry.when(situation))
-            if self._allowed.get(entry.id) is not allowed:
-                self._allowed[entry.id] = allowed
+            if self._enabled_states.get(entry.id) is not allowed:
+                self._enabled_states[entry.id] = allowed
                 self._actions[entry.id].setEnabled(allowed)
         importing = BY_ID["import"]
         self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
@@ -302,13 +302,13 @@ class AltKey(QObject):
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
-        self._window, self._pressed = window, False
+        self._window, self._is_pressed = window, False
         window.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._window and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt:
             self._follow_alt(event)
-        elif self._pressed and event.type() in self._OTHER_USES and not _is_alt(event):
+        elif self._is_pressed and event.type() in self._OTHER_USES and not _is_alt(event):
             self._stop()
         return False
 
@@ -316,15 +316,15 @@ class AltKey(QObject):
         if event.type() is QEvent.Type.KeyPress and not event.isAutoRepeat():
             self._stop()
             if not event.modifiers() & ~Qt.KeyboardModifier.AltModifier:
-                self._pressed = True
+                self._is_pressed = True
                 QApplication.instance().installEventFilter(self)  # shortcuts do not reach the window
-        elif event.type() is QEvent.Type.KeyRelease and self._pressed and not event.isAutoRepeat():
+        elif event.type() is QEvent.Type.KeyRelease and self._is_pressed and not event.isAutoRepeat():
             self._stop()
             self.alone.emit()
 
     def _stop(self) -> None:
-        if self._pressed:
-            self._pressed = False
+        if self._is_pressed:
+            self._is_pressed = False
             QApplication.instance().removeEventFilter(self)
 
 

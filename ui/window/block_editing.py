@@ -51,7 +51,7 @@ from lamella.ui.window.selection_figures import disjoint_parts
 
 ID_STAYS = f"{ID} is given by the store and never changes"
 ASK_ABOVE = 1_000
-MOST_NAMED = 3
+MOST_COLUMN_NAMES = 3
 ONE_VALUE = np.zeros(1, bool)
 Part = tuple[int, int, tuple[str, ...]]
 """First row, last row, and the names of the columns."""
@@ -63,8 +63,8 @@ class BlockEdit:
 
     view: View | ComputedView
     pastes: Sequence[Paste] = ()
-    deleted: Sequence[range] = ()
-    copied: Sequence[range] = ()
+    deleted_rows: Sequence[range] = ()
+    copied_rows: Sequence[range] = ()
     rows: pa.Table | None = None
     add_rows: bool = True
     """Whether cells pasted below the last row become new rows."""
@@ -85,18 +85,18 @@ class BlockEdit:
             more = paste.new_rows(existing) if self.add_rows else None
             new += [] if more is None else [more]
         names = [column.name for column in self.view.snapshot.columns if column.name != ID]
-        for span in self.copied:
+        for span in self.copied_rows:
             job.check()
             rows = self.view.page(span.start, len(span), names)
             new.append(rows if staged is None else staged.applied(row_ids(self.view, span), rows))
-        gone = [row_ids(self.view, span) for span in self.deleted]
+        gone = [row_ids(self.view, span) for span in self.deleted_rows]
         added = pa.concat_tables(new) if new else None
         delete = np.concatenate(gone) if gone else None
         job.check()
         return cells, added, delete
 
     @property
-    def changed(self) -> list[EditedCells]:
+    def edited_cells(self) -> list[EditedCells]:
         """The existing rows that change, with the columns that change in them."""
         areas = (paste.area for paste in self.pastes)
         last = self.view.num_rows
@@ -226,7 +226,7 @@ class BlockEditing(QObject):
                 changes.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
             return changes
 
-        message = f"fill down {_named(parts)}"
+        message = f"fill down {_column_summary(parts)}"
         self._tab.tasks.read(
             read,
             lambda pastes: self._commit(BlockEdit(view, pastes), message),
@@ -250,7 +250,7 @@ class BlockEditing(QObject):
             for top, bottom, names in parts
         ]
         if pastes:
-            self._commit(BlockEdit(view, pastes), f"set {_named(parts)} to NULL")
+            self._commit(BlockEdit(view, pastes), f"set {_column_summary(parts)} to NULL")
 
     def _take(
         self, view: View | ComputedView, block: Block, pastes: list[Paste], verb: str = "paste into"
@@ -264,7 +264,7 @@ class BlockEditing(QObject):
             return
         first = pastes[0]
         parts = [(p.area.top, p.area.top + p.area.height - 1, p.area.names) for p in pastes]
-        message = f"{verb} {_named(parts)}"
+        message = f"{verb} {_column_summary(parts)}"
         questions = self._questions(view, block, pastes)
         if not questions:
             self._commit(BlockEdit(view, pastes), message, select=first.area if verb != "set" else None)
@@ -315,7 +315,7 @@ class BlockEditing(QObject):
             review.changes if review.on else None,
         )
         if table is not None:
-            dialog.committed.connect(partial(self._replaced, table))
+            dialog.committed.connect(partial(self._follow_replacement, table))
         dialog.accepted.connect(grid.setFocus)  # undo is of the change there, and of typing in the find bar
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
@@ -334,7 +334,9 @@ class BlockEditing(QObject):
             ]
         return [*scopes, Scope(f"All {quantity(view.num_rows, 'row')}", view, [range(view.num_rows)])]
 
-    def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
+    def _follow_replacement(
+        self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements
+    ) -> None:
         """Keep rows in place where the replaced rows are known; those outside the filter are not."""
         content = self._tab.content
         if content is not None and content.view.snapshot is plan.view.snapshot:
@@ -351,7 +353,7 @@ class BlockEditing(QObject):
         if target is None or view is None or not spans:
             return
         count = sum(map(len, spans))
-        go_on = partial(self._commit, BlockEdit(view, deleted=spans), "delete")
+        go_on = partial(self._commit, BlockEdit(view, deleted_rows=spans), "delete")
         if count <= ASK_ABOVE:
             go_on()
         else:
@@ -386,7 +388,7 @@ class BlockEditing(QObject):
         if target is None or view is None or not spans:
             return
         count = sum(map(len, spans))
-        go_on = partial(self._commit, BlockEdit(view, copied=spans), "duplicate", select_new=count)
+        go_on = partial(self._commit, BlockEdit(view, copied_rows=spans), "duplicate", select_new=count)
         if count <= ASK_ABOVE:
             go_on()
         else:
@@ -440,17 +442,17 @@ class BlockEditing(QObject):
         if table is None:
             return
 
-        def stored(commit: Commit) -> None:
+        def keep_rows(commit: Commit) -> None:
             content = self._tab.content
             if content is not None and content.view is edit.view:
-                self._tab.loader.keep(content, commit, edit.changed, edit.deleted)
+                self._tab.loader.keep(content, commit, edit.edited_cells, edit.deleted_rows)
                 select_rows = partial(self._select, select, select_new)
                 QTimer.singleShot(0, self, partial(self._tab.when_shown, select_rows))
 
         def change(table: Table, job: Job) -> Commit:
             return edit.commit(table, job, message)
 
-        self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored, asker=self)
+        self._tab.commits.run(table, change, f"Changing {self._tab.name}", keep_rows, asker=self)
 
     def _select(self, area: Area | None, new: int) -> None:
         """Select what was pasted, or the new rows, once they are shown."""
@@ -490,9 +492,9 @@ def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) 
     getattr(tab.blocks, again)()
 
 
-def _named(parts: Sequence[Part]) -> str:
+def _column_summary(parts: Sequence[Part]) -> str:
     """The columns as the history names them."""
     names = list(dict.fromkeys(name for _, _, part in parts for name in part))
-    if len(names) > MOST_NAMED:
+    if len(names) > MOST_COLUMN_NAMES:
         return f"{len(names):,} columns"
     return ", ".join(names)

@@ -53,7 +53,7 @@ class Edit:
     value: Any
     type: pa.DataType
     error: str = ""
-    stored: bool = False
+    is_stored: bool = False
 
 
 class Edits(QObject):
@@ -65,7 +65,7 @@ class Edits(QObject):
         super().__init__(widget_of(tab))
         self._tab = tab
         self._edits: list[Edit] = []
-        tab.loader.loaded.connect(self._drop_stored)
+        tab.loader.loaded.connect(self._drop_stored_edits)
         tab.cells.moved.connect(self._show)
         tab.review.changed.connect(self._show)
 
@@ -86,7 +86,7 @@ class Edits(QObject):
             )
             self._tab.messages.say(f"{value_text} was not stored in {edit.cell.name}: {why}")
             return
-        self.forget_failed(edit.cell)
+        self.drop_failed_edits(edit.cell)
         edit.error = ""
 
         def cells() -> pa.Table:
@@ -108,23 +108,23 @@ class Edits(QObject):
             table,
             change,
             f"Changing {self._tab.name}",
-            lambda commit: self._note_stored(edit, commit),
-            lambda error: self._failed(edit, error),
-            lambda: self._stopped(edit),
+            lambda commit: self._follow_commit(edit, commit),
+            lambda error: self._show_failure(edit, error),
+            lambda: self._offer_retry(edit),
             asker=self,
         )
 
     @property
-    def failed(self) -> list[Edit]:
+    def failed_edits(self) -> list[Edit]:
         """The edits that could not be stored; their cells show what was typed."""
         return [edit for edit in self._edits if edit.error]
 
-    def commit_failed(self) -> None:
+    def retry(self) -> None:
         """Try once more to store what could not be stored."""
-        for edit in self.failed:
+        for edit in self.failed_edits:
             self.commit(edit)
 
-    def forget_failed(self, cell: TableCell) -> None:
+    def drop_failed_edits(self, cell: TableCell) -> None:
         """Drop the edits of this cell that could not be stored."""
         place = (cell.row, cell.name)
         self._edits = [
@@ -132,19 +132,19 @@ class Edits(QObject):
         ]
         self._show()
 
-    def _note_stored(self, edit: Edit, commit: Commit) -> None:
-        edit.stored = True
+    def _follow_commit(self, edit: Edit, commit: Commit) -> None:
+        edit.is_stored = True
         content, row = self._tab.content, edit.cell.row
         if content is not None and content.numbering is edit.cell.numbering and row is not None:
             self._tab.loader.keep(content, commit, [(range(row, row + 1), (edit.cell.name,))])
 
-    def _failed(self, edit: Edit, error: Exception) -> None:
+    def _show_failure(self, edit: Edit, error: Exception) -> None:
         edit.error = message(error)
         self._show()
         choice = ("Edit again", lambda: self.again.emit(edit))
         self._tab.messages.say(edit.error, choice, kind="message-danger")
 
-    def _stopped(self, edit: Edit) -> None:
+    def _offer_retry(self, edit: Edit) -> None:
         self._edits.remove(edit)
         self._show()
         value_text = "NULL" if edit.text is None else f"'{edit.text}'"
@@ -153,9 +153,9 @@ class Edits(QObject):
             ("Store it", lambda: self.commit(edit)),
         )
 
-    def _drop_stored(self) -> None:
+    def _drop_stored_edits(self) -> None:
         """Drop the stored edits: the rows that are now loaded contain them."""
-        self._edits = [edit for edit in self._edits if not edit.stored]
+        self._edits = [edit for edit in self._edits if not edit.is_stored]
         self._show()
 
     def _show(self) -> None:
@@ -170,32 +170,32 @@ class Edits(QObject):
 
 
 class AllMarks(Mapping[tuple[int, int], Mark]):
-    """Marks by row and column of a grid: its `own`, which are few, and those of staged edits, by row and
+    """Marks by row and column of a grid: those of edits, which are few, and those of staged edits, by row and
     name. There may be very many of these, so none is touched until it is needed."""
 
     def __init__(
         self,
-        own: Mapping[tuple[int, int], Mark],
-        staged: Mapping[tuple[int, str], Mark],
+        edit_marks: Mapping[tuple[int, int], Mark],
+        staged_marks: Mapping[tuple[int, str], Mark],
         names: Sequence[str],
     ) -> None:
-        self._own, self._staged, self._names = own, staged, names
+        self._edit_marks, self._staged_marks, self._names = edit_marks, staged_marks, names
         self._columns = {name: column for column, name in enumerate(names)}
 
     def __getitem__(self, cell: tuple[int, int]) -> Mark:
-        mark = self._own.get(cell)
-        return self._staged[cell[0], self._names[cell[1]]] if mark is None else mark
+        mark = self._edit_marks.get(cell)
+        return self._staged_marks[cell[0], self._names[cell[1]]] if mark is None else mark
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        yield from self._own
-        for row, name in self._staged:
-            if name in self._columns and (row, self._columns[name]) not in self._own:
+        yield from self._edit_marks
+        for row, name in self._staged_marks:
+            if name in self._columns and (row, self._columns[name]) not in self._edit_marks:
                 yield row, self._columns[name]
 
     def __len__(self) -> int:
         """The count includes marks in columns that the grid lacks."""
-        both = sum((row, self._names[column]) in self._staged for row, column in self._own)
-        return len(self._own) + len(self._staged) - both
+        both = sum((row, self._names[column]) in self._staged_marks for row, column in self._edit_marks)
+        return len(self._edit_marks) + len(self._staged_marks) - both
 
 
 NARROWEST = 96
@@ -282,7 +282,7 @@ class CellEditing(QObject):
         """Close the editor and leave the cell unchanged."""
         cell = self._close()
         if cell is not None:
-            self.edits.forget_failed(cell)
+            self.edits.drop_failed_edits(cell)
 
     def _open_with_value(self, row: int, column: int) -> None:
         """Open with the text on screen if it is complete, otherwise with the one read now."""
@@ -343,7 +343,7 @@ class CellEditing(QObject):
             editor.enlarged.connect(self._enlarge)
             self._offer(field)
         editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
-        editor.done.connect(self._entered)
+        editor.done.connect(self._take_value)
         editor.left.connect(self._leave)
         editor.filled.connect(self._fill)
         editor.reason_changed.connect(self._say)
@@ -453,7 +453,7 @@ class CellEditing(QObject):
             f"The row you were editing is no longer shown, so '{text}' was not stored in {name}", stays=True
         )
 
-    def _entered(self, value: Any, step: tuple[int, int]) -> None:
+    def _take_value(self, value: Any, step: tuple[int, int]) -> None:
         editor, cell = self._editor, self._close()
         if editor is not None and cell is not None:
             self.edits.commit(Edit(cell, None if value is None else editor.written(), value, editor.type))

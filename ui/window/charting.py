@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHART, SPEC, DISPLAY = "chart", "spec", "display"
 MOST_COLUMNS = 20
 """More columns than this are a selection of whole rows, not columns chosen by hand."""
-MOST_TOGETHER = 3
+MOST_CHARTED_COLUMNS = 3
 """An answer with at most this many columns is charted as a whole."""
 
 
@@ -88,14 +88,14 @@ class Charting(QObject):
 
     def show(self) -> None:
         """Show the chart in place of the grid; the first time, it draws the selected columns."""
-        view = self._made()
+        view = self._ensure_view()
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
         if self._tab.content is not None:
             self._follow(self._tab.content)
         view.setFocus()
-        self._changed()
+        self._update_chip()
 
     def hide(self) -> None:
         if self.view is None:
@@ -105,7 +105,7 @@ class Charting(QObject):
         self._tab.pane.show()
         self._tab.messages.float_over(self._tab.pane, self._tab.grid.horizontalScrollBar())
         self._tab.grid.setFocus()
-        self._changed()
+        self._update_chip()
 
     def stop(self) -> None:
         if self.view is not None:
@@ -129,7 +129,7 @@ class Charting(QObject):
         current = grid.current_name if grid.selection.current is not None else ""
         if current in schema.names[1:]:
             return [current]
-        if self._is_answer and len(schema.names) <= MOST_TOGETHER:
+        if self._is_answer and len(schema.names) <= MOST_CHARTED_COLUMNS:
             return list(schema.names)
         telling = (name for name in schema.names if not self._names_rows(schema.field(name)))
         return [next(telling, schema.names[0])] if schema.names else []
@@ -155,7 +155,7 @@ class Charting(QObject):
         self._conditions[key] = condition
         self._tab.filter_by_card(condition, before)
 
-    def _changed(self) -> None:
+    def _update_chip(self) -> None:
         chip = self._tab.steps.bar.chart
         chip.setVisible(self.is_shown)
         if self.view is not None:
@@ -195,9 +195,9 @@ class Charting(QObject):
         known = chart_layout if isinstance(chart_layout, Mapping) else {}
         plain = vars(Display())
         display = Display(**{name: known[name] for name in plain if isinstance(known.get(name), bool)})
-        self._made().form.spec = spec
+        self._ensure_view().form.spec = spec
         self.show()
-        self._made().show_spec(spec, display)
+        self._ensure_view().show_spec(spec, display)
 
     # ------------------------------------------------------------------- export
 
@@ -255,10 +255,10 @@ class Charting(QObject):
         name = f"{Path(tab.name).stem} chart"
         sources = source_files(tab)
         dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
-        dialog.exported.connect(self._say_exported)
+        dialog.exported.connect(self._report_export)
         dialog.show()
 
-    def _say_exported(self, export: Export) -> None:
+    def _report_export(self, export: Export) -> None:
         self._tab.messages.say(
             f"Exported {quantity(export.rows, 'figure')} to {visible(export.path.name)}",
             kind="message-success",
@@ -266,7 +266,7 @@ class Charting(QObject):
 
     # ------------------------------------------------------------------- set-up
 
-    def _made(self) -> ChartView:
+    def _ensure_view(self) -> ChartView:
         if self.view is None:
             from lamella.ui.charts.view import ChartView
 
@@ -277,7 +277,7 @@ class Charting(QObject):
             self.view.refused.connect(self._tab.messages.say)
             self.view.export_requested.connect(self.export)
             self.view.closed.connect(self.hide)
-            self.view.changed.connect(self._changed)
+            self.view.changed.connect(self._update_chip)
         return self.view
 
 

@@ -24,7 +24,7 @@ from lamella.ui.steps.where_editor import with_change
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.loader import Tab
 
-LISTED = frozenset({"eq", "in", "is_null", "is_true", "is_false"})
+LIST_OPERATORS = frozenset({"eq", "in", "is_null", "is_true", "is_false"})
 Types = Mapping[str, pa.DataType]
 
 
@@ -37,7 +37,7 @@ def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
         known = [part for part in parts if part is not None]
         several = len(known) == len(parts) and not node.negated and (not node.every or len(parts) == 1)
         return [value for part in known for value in part] if several and known else None
-    if node.column != name or node.operator not in LISTED or node.ignore_case:
+    if node.column != name or node.operator not in LIST_OPERATORS or node.ignore_case:
         return None
     if node.operator in ("is_true", "is_false", "is_null"):
         return [{"is_true": True, "is_false": False, "is_null": None}[node.operator]]
@@ -93,7 +93,7 @@ class ColumnFilters(QObject):
         tree = self._tree()
         node = self._node_of_values(tree, name, types)
         chosen = [] if node is None else listed_values(node, name, types) or []
-        conditions = self._others(tree, node, types)
+        conditions = self._other_conditions(tree, node, types)
         rows = self._rows(view)
         rows = rows.then(Where(all_of(conditions))) if conditions else rows
         picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen)
@@ -208,7 +208,7 @@ class ColumnFilters(QObject):
         place = tab.line.place_of_new(Where) if place is None else place
         return query_of_line(tab.line, tab.dataset, tab.steps.steps_before(place))
 
-    def _others(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
+    def _other_conditions(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
         """All other conditions that the shown rows meet, without the one of `node`."""
         line, place = self._tab.line, self._tab.line.last_of(Where)
         steps = [step.step for n, step in enumerate(line.steps) if n >= line.tail and n != place and step.on]

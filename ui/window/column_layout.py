@@ -110,8 +110,8 @@ class ColumnLayout(QObject):
         super().__init__(widget_of(tab))
         self._tab = tab
         self._memory: Memory | None = None
-        self._own: dict[str, Any] = {}
-        self._known: dict[str, Any] = {}
+        self._dataset_layout: dict[str, Any] = {}
+        self._saved_layout: dict[str, Any] = {}
         self._waits = False
         self._soon = QTimer(self, singleShot=True, interval=AFTER_MS)
         self._soon.timeout.connect(self.save)
@@ -131,10 +131,10 @@ class ColumnLayout(QObject):
 
         def begin() -> None:
             layout = memory.layout(self._tab.key)
-            self._own = {key: layout[key] for key in OF_COLUMNS if key in layout}
+            self._dataset_layout = {key: layout[key] for key in OF_COLUMNS if key in layout}
             show_layout(self._tab.grid, layout)
-            self._waits = not self._shows_own  # a restored tab may show groups
-            self._known = self._now()
+            self._waits = not self._shows_dataset_columns  # a restored tab may show groups
+            self._saved_layout = self._now()
             self._memory = memory
 
         self._tab.when_shown(begin)
@@ -143,22 +143,22 @@ class ColumnLayout(QObject):
         """Save before the grid shows other columns."""
         self.save()
         if self._waits:
-            QTimer.singleShot(0, self, self._show_own)
+            QTimer.singleShot(0, self, self._show_dataset_layout)
 
-    def _show_own(self) -> None:
+    def _show_dataset_layout(self) -> None:
         """Apply the saved layout once the dataset's own columns are shown."""
-        if self._waits and self._shows_own:
+        if self._waits and self._shows_dataset_columns:
             self._waits = False
-            show_layout(self._tab.grid, self._own)
+            show_layout(self._tab.grid, self._dataset_layout)
 
     @property
-    def _shows_own(self) -> bool:
+    def _shows_dataset_columns(self) -> bool:
         content = self._tab.content
         return content is not None and content.lines.source.schema.names == self._tab.grid.grid_model.names
 
     def reset(self) -> None:
         reset_layout(self._tab.grid)
-        self._own = {}
+        self._dataset_layout = {}
         self._soon.start()
 
     def save(self) -> None:
@@ -167,12 +167,12 @@ class ColumnLayout(QObject):
         if self._memory is None:
             return
         now = self._now()
-        if now != self._known:
-            self._known = now
+        if now != self._saved_layout:
+            self._saved_layout = now
             self._memory.save_layout(self._tab.key, now)
 
     def _now(self) -> dict[str, Any]:
         layout = layout_of(self._tab.grid)
-        if self._shows_own and not self._waits:
-            self._own = {key: layout[key] for key in OF_COLUMNS if key in layout}
-        return {**self._own, **{key: layout[key] for key in (WIDTHS, FORMATS) if key in layout}}
+        if self._shows_dataset_columns and not self._waits:
+            self._dataset_layout = {key: layout[key] for key in OF_COLUMNS if key in layout}
+        return {**self._dataset_layout, **{key: layout[key] for key in (WIDTHS, FORMATS) if key in layout}}

@@ -44,17 +44,17 @@ CHIP_WIDTH = 340
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonRequest:
     """A comparison. `make` computes it on a worker. `follows` says whether a side is the newest version of
-    the tab's table, which commits change. `other` and `choices` are what the user chose; None for
+    the tab's table, which commits change. `other_side` and `choices` are what the user chose; None for
     versions."""
 
     chip: str
     make: Callable[[Job], Comparison]
     follows: bool
-    other: OtherSide | None = None
+    other_side: OtherSide | None = None
     choices: Choices | None = None
-    swapped: bool = False
+    is_swapped: bool = False
     versions: tuple[int, int | None] | None = None
 
 
@@ -78,8 +78,7 @@ class Comparing(QObject):
         self._tab, self._place, self._exports = tab, place, exports
         self.view: ComparisonView | None = None
         self.copying: Copying | None = None
-        self.compared: Compared | None = None
-        self._before_shown: QWidget | None = None
+        self.request: ComparisonRequest | None = None
         self.chip = QToolButton(tab.steps.bar, visible=False)
         theme.variant(self.chip, "chip")
         self.chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -129,7 +128,7 @@ class Comparing(QObject):
                 else comparison
             )
 
-        self._show(Compared(chip, make, after is None, versions=(before, after)))
+        self._show(ComparisonRequest(chip, make, after is None, versions=(before, after)))
 
     def compare_with(self, side: OtherSide, choices: Choices, swapped: bool = False) -> None:
         """Compare the tab's dataset, without its steps, with another dataset."""
@@ -148,35 +147,35 @@ class Comparing(QObject):
 
         chip = f"{side.title} against {name}" if not swapped else f"{name} against {side.title}"
         follows = self._tab.table is not None
-        self._show(Compared(chip, make, follows, side, choices, swapped))
+        self._show(ComparisonRequest(chip, make, follows, side, choices, swapped))
 
     def ask(self, sources: Mapping[str, OtherSource]) -> CompareDialog:
         """Ask what to compare with; `sources` are the open datasets, including the tab's own."""
         from lamella.ui.comparison.dialog import CompareDialog, sides_of
 
-        tab, now = self._tab, self.compared
+        tab, now = self._tab, self.request
         sides = sides_of({name: source for name, source in sources.items() if name != tab.name})
-        if now is not None and now.other is not None and now.other not in sides:
-            sides.insert(0, now.other)
-        choices = None if now is None or now.other is None else now.choices
+        if now is not None and now.other_side is not None and now.other_side not in sides:
+            sides.insert(0, now.other_side)
+        choices = None if now is None or now.other_side is None else now.choices
         dialog = CompareDialog(tab.name, tab.dataset, sides, tab.tasks, choices, tab.window())
-        if now is not None and now.other is not None:
-            dialog.choose(now.other.title)
+        if now is not None and now.other_side is not None:
+            dialog.choose(now.other_side.title)
         dialog.compare_requested.connect(self.compare_with)
         dialog.open()
         return dialog
 
     def swap(self) -> None:
         """Swap the two sides."""
-        now = self.compared
+        now = self.request
         if now is None:
             return
         if now.versions is not None:
             before, after = now.versions
             newest = self._tab.table.version if after is None and self._tab.table is not None else after
             self.compare_versions(newest if newest is not None else before, before)
-        elif now.other is not None and now.choices is not None:
-            self.compare_with(now.other, now.choices, not now.swapped)
+        elif now.other_side is not None and now.choices is not None:
+            self.compare_with(now.other_side, now.choices, not now.is_swapped)
 
     # ------------------------------------------------------------------- showing
 
@@ -185,11 +184,11 @@ class Comparing(QObject):
             return
         self.view.stop()
         self.view.hide()
-        self.compared = None
+        self.request = None
         self._tab.pane.show()
         self._tab.messages.float_over(self._tab.pane, self._tab.grid.horizontalScrollBar())
         self._tab.grid.setFocus()
-        self._changed()
+        self._update_chip()
 
     def stop(self) -> None:
         if self.view is not None:
@@ -200,24 +199,24 @@ class Comparing(QObject):
         if self.view is not None and self.is_shown:
             self.view.go_on(backwards)
 
-    def _show(self, compared: Compared) -> None:
-        view = self._made()
-        self.compared = compared
+    def _show(self, compared: ComparisonRequest) -> None:
+        view = self._ensure_view()
+        self.request = compared
         self._tab.charting.hide()
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
         self._name_chip(visible(compared.chip))
-        of_table = not compared.swapped and compared.other is not None and self._tab.table is not None
+        of_table = not compared.is_swapped and compared.other_side is not None and self._tab.table is not None
         view.apply_action.setVisible(of_table)
-        view.options_action.setVisible(compared.other is not None)
+        view.options_action.setVisible(compared.other_side is not None)
         view.compare(compared.make)
         view.setFocus()
-        self._changed()
+        self._update_chip()
 
     def _follow_commit(self, table: Table, commit: Commit) -> None:
         """Compare again if one side is the newest version."""
-        now = self.compared
+        now = self.request
         if table is self._tab.table and now is not None and now.follows and self.is_shown and commit.time:
             assert self.view is not None
             self.view.compare(now.make)
@@ -227,7 +226,7 @@ class Comparing(QObject):
             self.hide()
         self._tab.failures.show(error)
 
-    def _changed(self) -> None:
+    def _update_chip(self) -> None:
         self.chip.setVisible(self.is_shown)
         self._tab.changed.emit()
 
@@ -246,10 +245,10 @@ class Comparing(QObject):
         name = f"{Path(tab.name).stem} differences"
         sources = source_files(tab)
         dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
-        dialog.exported.connect(self._say_exported)
+        dialog.exported.connect(self._report_export)
         dialog.show()
 
-    def _say_exported(self, export: Export) -> None:
+    def _report_export(self, export: Export) -> None:
         text = f"Exported {export.rows:,} differences to {visible(export.path.name)}"
         self._tab.messages.say(text, kind="message-success")
 
@@ -279,7 +278,7 @@ class Comparing(QObject):
 
     # ------------------------------------------------------------------- set-up
 
-    def _made(self) -> ComparisonView:
+    def _ensure_view(self) -> ComparisonView:
         if self.view is None:
             from lamella.ui.comparison.view import ComparisonView
 

@@ -37,11 +37,11 @@ class Cells:
         for page in self.pages:
             yield from zip(*(whole_texts(column) for column in page.columns), strict=True)
 
-    def rows_as_shown(self) -> Iterator[tuple[str | None, ...]]:
+    def formatted_rows(self) -> Iterator[tuple[str | None, ...]]:
         for page in self.pages:
-            yield from zip(*(self._as_shown(page, name) for name in page.column_names), strict=True)
+            yield from zip(*(self._formatted_column(page, name) for name in page.column_names), strict=True)
 
-    def _as_shown(self, page: pa.Table, name: str) -> Texts:
+    def _formatted_column(self, page: pa.Table, name: str) -> Texts:
         values = page.column(name)
         form = form_of(self.formats, name, values.type)
         return whole_texts(values) if form is None or form.kind == "plain" else formatted(values, form)
@@ -61,8 +61,8 @@ def _tsv_with_names(cells: Cells) -> Lines:
     yield from _tsv(cells)
 
 
-def _tsv_as_shown(cells: Cells) -> Lines:
-    for row in cells.rows_as_shown():
+def _formatted_tsv(cells: Cells) -> Lines:
+    for row in cells.formatted_rows():
         yield "\t".join(map(tsv_cell, row))
 
 
@@ -232,7 +232,7 @@ class CopyFormat:
 FORMATS = (
     CopyFormat("tsv", "Tab-separated text", _tsv),
     CopyFormat("tsv_names", "Tab-separated text with names", _tsv_with_names),
-    CopyFormat("shown", "Tab-separated text as shown", _tsv_as_shown),
+    CopyFormat("shown", "Tab-separated text as shown", _formatted_tsv),
     CopyFormat("csv", "CSV", _csv),
     CopyFormat("json", "JSON", _json),
     CopyFormat("markdown", "Markdown table", _markdown),

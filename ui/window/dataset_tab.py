@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
 """A view with more rows takes longer to free than a frame may take: a worker frees it, once the new
 rows are painted."""
-LOST = "Conditions and sort keys of columns that no longer exist were removed"
+LOST_COLUMNS = "Conditions and sort keys of columns that no longer exist were removed"
 
 
 class DatasetTab(QWidget):
@@ -119,7 +119,7 @@ class DatasetTab(QWidget):
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups, self.versions = GroupRows(self), Versions(self)
         self._then: list[Callable[[], object]] = []
-        self._steps_shown: tuple[Step, ...] = ()
+        self._last_steps: tuple[Step, ...] = ()
         self._remarks: tuple[str, ...] = ()
         self.filling, self.remote_rows = FileFilling(self), RemoteRows(self)
         self._beside = QHBoxLayout()
@@ -348,7 +348,7 @@ class DatasetTab(QWidget):
             self.visits.visit(line)
         self.line = line
         self.reload()
-        self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
+        self.when_shown(lambda: self.messages.say(LOST_COLUMNS) if lost else self._say_news())
 
     def _say_news(self) -> None:
         """Say that edits were saved, or the remarks on the file; drop messages about earlier rows."""
@@ -383,10 +383,10 @@ class DatasetTab(QWidget):
 
     # ------------------------------------------------------------------ messages
 
-    def _loaded(self, content: TabContent) -> None:
+    def _show_content(self, content: TabContent) -> None:
         before, self.content = [self.content], content
         rows = without_totals_row(content.line.active)
-        from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
+        from_top, self._last_steps = before[0] is not None and rows != self._last_steps, rows
         self.steps.show_line(self.line, content.lines.runnable)
         self._count_conditions(content)
         self.grid.grid_model.pages.usual_formats = content.usual_formats
@@ -396,7 +396,7 @@ class DatasetTab(QWidget):
         self._mark_rows()
         self.grid.column_header.set_sort(content.sort)
         query = content.view.query
-        if query.where is not None and query.limit is None and not query.offset and content.kept is None:
+        if query.where is not None and query.limit is None and not query.offset and content.kept_rows is None:
             know_count(content.view.snapshot, query.where, content.view.num_rows)
         computed = content.view if isinstance(content.view, ComputedView) else None
         all_of_them, where = all_rows(content.view)
@@ -480,7 +480,7 @@ class DatasetTab(QWidget):
             self.counts.edit(None)
         self.changed.emit()
 
-    def _failed(self, error: Exception) -> None:
+    def _show_failure(self, error: Exception) -> None:
         """Show the error. The rows stay, unless they may be wrong."""
         if isinstance(error, DamagedFile) and self.content is not None:
             self.grid.show_rows(NoRows(self.content.view.schema), {}, HIDDEN_FIRST)
@@ -497,12 +497,12 @@ class DatasetTab(QWidget):
             return f"None of {content.total_rows:,} rows meets the filter"
         return "No rows" if content.complete else "Reading the first rows…"
 
-    def _started(self) -> None:
+    def _show_progress(self) -> None:
         self.pane.set_busy("Sorting…" if self.sort else "Reading…")
         self.grid.cards.wait_for_rows()
         self.changed.emit()
 
-    def _stopped(self) -> None:
+    def _revert_line(self) -> None:
         self.pane.set_busy("")
         line = self.line
         if self.content is not None:
@@ -528,14 +528,14 @@ class DatasetTab(QWidget):
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:
-        self.loader.loaded.connect(self._loaded)
+        self.loader.loaded.connect(self._show_content)
         self.loader.loaded.connect(self.finding.follow)
         self.groups.rows_changed.connect(self.finding.follow)
-        self.loader.failed.connect(self._failed)
+        self.loader.failed.connect(self._show_failure)
         for ended in (self.loader.failed, self.loader.stopped):
             ended.connect(lambda *_: self.grid.cards.go_on())
-        self.loader.started.connect(self._started)
-        self.loader.stopped.connect(self._stopped)
+        self.loader.started.connect(self._show_progress)
+        self.loader.stopped.connect(self._revert_line)
         self.grid.grid_model.pages.failed.connect(self.failures.show)
         self.grid.column_header.sort_requested.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)

@@ -30,7 +30,7 @@ WITH_COMMANDS = (Where, Compute, Select, Group, Join)
 def palette(window: Window) -> CommandPalette:
     """The palette of everything in the window that has a name."""
     tab = window.tabs.dataset_tab
-    offers = command_offers(window.commands.all())
+    offers = command_offers(window.commands.actions())
     offers += [*_step_offers(tab), *column_offers(tab)] if tab is not None else []
     offers += _entry_offers(window, "table", "Tables")
     offers += _entry_offers(window, "view", "Views")

@@ -31,7 +31,7 @@ from lamella.ui.window.loader import Tab
 MOST_CELLS = 1_000_000
 """The most cells that can be dragged; larger selections are exported, with progress."""
 WAIT_SECONDS, WAIT_STEP = 10, 0.02
-DRAGGED = "what is dragged"
+DRAG_CONTENT = "what is dragged"
 URLS, TEXT = "text/uri-list", "text/plain"
 IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 LONGEST_NAME = 80
@@ -55,7 +55,7 @@ class DraggedCells(QMimeData):
                 if self._has_text:
                     self._text = _table_text(rows, parts, "tsv_names", name, job)
             except OSError as error:
-                raise temporary_file_problem(DRAGGED, error) from error
+                raise temporary_file_problem(DRAG_CONTENT, error) from error
             finally:
                 self._is_written.set()
 
@@ -125,7 +125,7 @@ class DragSource(QObject):
         try:
             data = DraggedCells(rows, parts, tab, self)
         except OSError as error:
-            tab.failures.show(temporary_file_problem(DRAGGED, error))
+            tab.failures.show(temporary_file_problem(DRAG_CONTENT, error))
             return
         if run_drag(tab.grid, data) is Qt.DropAction.IgnoreAction:
             data.drop()

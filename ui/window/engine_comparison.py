@@ -54,7 +54,7 @@ def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
         engine_query = query_of_line(tab.line, dataset, steps)
         return compare_line(own_query, engine_query, engine, in_order, job)
 
-    def done(comparison: Comparison) -> None:
+    def show(comparison: Comparison) -> None:
         from lamella.ui.dialogs.answer_comparison import AnswerComparison
 
         dialog = AnswerComparison(comparison, name, engine.title, tab.window())
@@ -67,4 +67,4 @@ def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
             return
         tab.messages.say(f"The answers cannot be compared. {error}", kind="message-danger")
 
-    tab.tasks.read(work, done, fail, owner=tab, text="Comparing with local")
+    tab.tasks.read(work, show, fail, owner=tab, text="Comparing with local")

@@ -55,18 +55,18 @@ class Failures(QObject):
         super().__init__(widget_of(tab))
         self._tab = tab
         self._text = ""
-        self._lost: tuple[str, Choice] | None = None
+        self._missing_store: tuple[str, Choice] | None = None
 
-    def say_lost(self, text: str, choice: Choice) -> None:
+    def report_missing_store(self, text: str, choice: Choice) -> None:
         """Say that the store is missing, also whenever rows cannot be read until it is back: messages about
         these would only name a file of it."""
-        self._lost = (text, choice)
-        self._show_lost(text, choice)
+        self._missing_store = (text, choice)
+        self._show_missing_store(text, choice)
 
-    def end_lost(self) -> None:
-        self._lost = None
+    def clear_missing_store(self) -> None:
+        self._missing_store = None
 
-    def _show_lost(self, text: str, choice: Choice) -> None:
+    def _show_missing_store(self, text: str, choice: Choice) -> None:
         self._tab.messages.say(text, choice, kind="message-danger", stays=True)
 
     def show(self, error: Exception) -> None:
@@ -87,8 +87,8 @@ class Failures(QObject):
     def _say(self, error: Exception) -> str:
         text = sentence(error)
         self._tab.pane.set_busy("")
-        if self._lost is not None and isinstance(error, LamellaError):
-            self._show_lost(*self._lost)
+        if self._missing_store is not None and isinstance(error, LamellaError):
+            self._show_missing_store(*self._missing_store)
         else:
             self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
         self._tab.changed.emit()
@@ -143,7 +143,7 @@ class Reopening(QObject):
 
     def refresh(self) -> None:
         """Read the rows again, from the file as it is now."""
-        self._tab.loader.kept = None
+        self._tab.loader.kept_rows = None
         self._tab.loader.answers.forget()
         if not is_file(self._tab.key):
             self._tab.reload()
@@ -192,7 +192,7 @@ class Reopening(QObject):
             return []
         return [("Show the newest", lambda: self.show_version(None)), ("Versions…", self.ask_version)]
 
-    def read_saved(self) -> None:
+    def reload_saved_file(self) -> None:
         """Show the file as it was just saved. All of its rows are read first, so the scroll position is
         kept."""
         self._open(True, lambda: None, whole=True)
@@ -207,17 +207,17 @@ class Reopening(QObject):
                 whole_snapshot(fresh, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
-        def done(fresh: Dataset | None) -> None:
+        def finish(fresh: Dataset | None) -> None:
             if fresh is None:
                 unchanged()
             elif tab.review.holds_edits and not same_files(before, fresh):
-                tab.file_watch.say_changed()
+                tab.file_watch.report_change()
             else:
                 tab.show_dataset(fresh)
 
-        def failed(error: Exception) -> None:
+        def show_failure(error: Exception) -> None:
             tab.review.stop_waiting()
             tab.failures.show(error)
 
         stopped = tab.review.stop_waiting
-        tab.tasks.read(work, done, failed, stopped=stopped, owner=self, text=f"Opening {tab.name}")
+        tab.tasks.read(work, finish, show_failure, stopped=stopped, owner=self, text=f"Opening {tab.name}")

@@ -77,12 +77,12 @@ class FileFilling(QObject):
             lambda _: tab.reload(),
             tab.failures.show_lasting,
             progress=self._grow,
-            stopped=self._stopped,
+            stopped=self._offer_rest,
             owner=self,
             text=f"Reading {tab.name}",
         )
 
-    def _stopped(self) -> None:
+    def _offer_rest(self) -> None:
         if self._tab.statement:  # it was stopped, too, and the rows that have arrived stay
             if self._reading is not None:
                 self._read_on()
@@ -96,12 +96,14 @@ class FileFilling(QObject):
         tab = self._tab
         waits = self._growth is not None or self._pause.isActive() or tab.loader.running
         if not tab.line.active and not waits:
-            self._growth = tab.tasks.read(self._longer, self._grown, self._not_longer, owner=self, quiet=True)
+            self._growth = tab.tasks.read(
+                self._longer, self._show_growth, self._not_longer, owner=self, quiet=True
+            )
 
     def _longer(self, job: Job) -> TabContent:
         return load(self._tab.dataset, Line(), (0, -1, ()), job, self._tab.loader.answers)
 
-    def _grown(self, content: TabContent) -> None:
+    def _show_growth(self, content: TabContent) -> None:
         tab = self._tab
         self._growth = None
         self._pause.start()

@@ -19,7 +19,7 @@ PASSING = ("version",)
 """Options that hold only while a tab is open: the next tab shows the newest version again."""
 OF_COLUMNS = ("types", "names", "text_columns", "row_key")
 """Options that name columns of the file, which may have changed since."""
-MOST_REMEMBERED = 500
+MOST_READINGS = 500
 log = logging.getLogger(__name__)
 
 
@@ -89,7 +89,7 @@ class FileReadings:
 
     def _save(self) -> None:
         lasting = {"\0".join(key): dict(r.options) for key, r in self._readings.items() if r.options}
-        newest = dict(list(lasting.items())[-MOST_REMEMBERED:])
+        newest = dict(list(lasting.items())[-MOST_READINGS:])
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             from lamella.core.transfer.exporting import draft_of

@@ -203,11 +203,11 @@ class FileWatch(QObject):
         self._tab = tab
         self._watcher = _watcher()
         self._paths: set[str] = set()
-        self._offered_for: object = None
+        self._offered_dataset: object = None
         self._later = QTimer(self, singleShot=True, interval=LOOK_AFTER_MS)
         self._later.timeout.connect(self._look)
-        self._watcher.fileChanged.connect(self._changed)
-        self._watcher.directoryChanged.connect(self._changed)
+        self._watcher.fileChanged.connect(self._look_soon)
+        self._watcher.directoryChanged.connect(self._look_soon)
         tab.loader.loaded.connect(self._arm)
 
     def stop(self) -> None:
@@ -228,8 +228,8 @@ class FileWatch(QObject):
             self._watcher.addPaths(missing)
         self._paths = paths
 
-    def _changed(self, path: str) -> None:
-        known = self._later.isActive() or self._tab.dataset is self._offered_for
+    def _look_soon(self, path: str) -> None:
+        known = self._later.isActive() or self._tab.dataset is self._offered_dataset
         if path in self._paths and not known and not self._tab.edits.is_saving:
             self._later.start()
 
@@ -255,15 +255,15 @@ class FileWatch(QObject):
         tab = self._tab
         if tab.messages.isVisible() and any(button.text() == RELOAD for button in tab.messages.buttons):
             return
-        self._offered_for = tab.dataset
+        self._offered_dataset = tab.dataset
         if tab.edits.holds_edits:
-            self.say_changed()
+            self.report_change()
             return
         tab.messages.say(
             f"{news} The rows shown are from before the change.", (RELOAD, tab.reopening.refresh), stays=True
         )
 
-    def say_changed(self) -> None:
+    def report_change(self) -> None:
         """Say that the file is no longer the one that the unsaved edits belong to."""
         edits = self._tab.edits
         self._tab.messages.say(

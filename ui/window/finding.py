@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PAUSE_MS = 150
 LONGEST_SHOWN = 40
 NOT_FOUND = "Not found"
-WRAPPED = {1: "from the top again", -1: "from the end again"}
+WRAP_NOTES = {1: "from the top again", -1: "from the end again"}
 
 
 class SearchedTab(Tab, Protocol):
@@ -79,12 +79,12 @@ class Finding(QObject):
         self._goes = False
         """Whether the cursor goes to the first hit once it is known."""
         self._hit: Cell | None = None
-        self._wrapped = 0
-        self._staged: dict[Cell, bool] = {}
+        self._wrap_direction = 0
+        self._saved_matches: dict[Cell, bool] = {}
         """Cells with unsaved edits, and whether their saved values match."""
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(partial(self._begin, go=True))
-        tab.review.changed.connect(self._mark_staged)
+        tab.review.changed.connect(self._match_staged_edits)
 
     # ------------------------------------------------------------ opening and closing
 
@@ -96,7 +96,7 @@ class Finding(QObject):
     def bar(self) -> FindBar:
         """The find bar, made on first use."""
         if self._bar is None:
-            self._bar = self._made()
+            self._bar = self._build_bar()
         return self._bar
 
     @property
@@ -206,7 +206,7 @@ class Finding(QObject):
 
     # ---------------------------------------------------------------- searching
 
-    def _typed(self) -> None:
+    def _search_soon(self) -> None:
         if self.bar.finds_words:
             self.words.typed()
             return
@@ -235,11 +235,11 @@ class Finding(QObject):
         rows = self._tab.rows
         if self._show_problem() or rows is None:
             return
-        self._pattern, self._goes, self._wrapped, self._hit = self.bar.pattern, go, 0, None
-        self._staged = {}
+        self._pattern, self._goes, self._wrap_direction, self._hit = self.bar.pattern, go, 0, None
+        self._saved_matches = {}
         names = self._searched_names(rows.schema)
         start = (self._origin or self._cursor())[0]
-        displayed = self._displayed(rows.schema, names)
+        displayed = self._text_conversions(rows.schema, names)
         self._search = search = CellSearch(rows, self._pattern, names, displayed, start)
         pattern_text = visible(self._pattern.text[:LONGEST_SHOWN])
         self._handle = self._tab.tasks.read(
@@ -247,7 +247,7 @@ class Finding(QObject):
             lambda _: self._finish(search),
             lambda error: self._fail(search, error),
             progress=lambda progress: self._show_progress(search, progress),
-            stopped=lambda: self._stopped(search),
+            stopped=lambda: self._end_search(search),
             owner=self,
             text=f"Finding '{pattern_text}' in {self._tab.name}",
         )
@@ -273,7 +273,7 @@ class Finding(QObject):
         columns = (header.logicalIndex(place) for place in range(header.count()))
         return [names[c] for c in columns if names[c] != ID or not grid.isColumnHidden(c)]
 
-    def _displayed(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, TextConversion]:
+    def _text_conversions(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, TextConversion]:
         """Columns whose cells show text other than their plain values."""
         pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
@@ -298,13 +298,13 @@ class Finding(QObject):
     def _finish(self, search: CellSearch) -> None:
         if search is self._search:
             self._handle = None
-            self._mark_staged()
+            self._match_staged_edits()
             self._go_to_first()
             self._goes = False
             self._show_hits()
             self._say()
 
-    def _stopped(self, search: CellSearch) -> None:
+    def _end_search(self, search: CellSearch) -> None:
         if search is self._search:
             self._handle = None
             self._show_hits()
@@ -356,7 +356,7 @@ class Finding(QObject):
     def _show_hit(self, cell: Cell, wrapped: int) -> None:
         row, name = cell
         grid = self._tab.grid
-        self._hit, self._wrapped = cell, wrapped
+        self._hit, self._wrap_direction = cell, wrapped
         place = None if self._is_hidden(name) else grid.place(grid.grid_model.names.index(name))
         grid.go_to(row, place)
         self._say()
@@ -383,19 +383,19 @@ class Finding(QObject):
         names, name = self._names(), grid.current_name
         return current[0], names.index(name) if name in names else 0
 
-    def _mark_staged(self) -> None:
+    def _match_staged_edits(self) -> None:
         """Match cells with unsaved edits by their new text. Until the search is complete, they match by their
         saved values."""
         hits = self.hits
         if hits is None or not hits.complete:
             return
-        for cell, matches in self._staged.items():
+        for cell, matches in self._saved_matches.items():
             hits.put(cell, matches)
         looked_through = set(self._searched_names(self._tab.grid.grid_model.schema))
         marks = {
             cell: mark for cell, mark in self._tab.review.marks.items() if cell[1] in looked_through
         }  # fmt: skip
-        self._staged = {cell: cell in hits for cell in marks}
+        self._saved_matches = {cell: cell in hits for cell in marks}
         matching = self._pattern.text_matches([mark.text for mark in marks.values()])
         for cell, matches in zip(marks, matching.tolist(), strict=True):
             hits.put(cell, matches)
@@ -428,8 +428,8 @@ class Finding(QObject):
         parts = [self._count_text(hits, counting)]
         if hidden:
             parts.append(f"in the hidden column '{visible(hidden)}'")
-        if self._wrapped:
-            parts.append(WRAPPED[self._wrapped])
+        if self._wrap_direction:
+            parts.append(WRAP_NOTES[self._wrap_direction])
         bar.say(" · ".join(parts), "muted" if hits.count or counting else "danger")
 
     def _count_text(self, hits: Hits, counting: bool) -> str:
@@ -476,7 +476,7 @@ class Finding(QObject):
 
     def _follow_cursor(self) -> None:
         if self.is_open and not self.bar.finds_words and self.hits is not None and self._handle is None:
-            self._wrapped = 0 if self._current_hit(self.hits) != self._hit else self._wrapped
+            self._wrap_direction = 0 if self._current_hit(self.hits) != self._hit else self._wrap_direction
             self._say()
 
     def _change_mode(self) -> None:
@@ -517,11 +517,11 @@ class Finding(QObject):
             dialog.begin_new(FULLTEXT)
             dialog.changed.connect(self.words.search)
 
-    def _made(self) -> FindBar:
+    def _build_bar(self) -> FindBar:
         bar = FindBar()
         bar.hide()
         self._tab.insert_bar(bar)
-        bar.changed.connect(self._typed)
+        bar.changed.connect(self._search_soon)
         bar.mode_changed.connect(self._change_mode)
         bar.next_requested.connect(partial(self.step, 1))
         bar.previous_requested.connect(partial(self.step, -1))

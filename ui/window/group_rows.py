@@ -132,7 +132,7 @@ class GroupRows(QObject):
 
     def set_open(self, row: int, is_open: bool) -> None:
         """Expand or collapse the group of a row."""
-        tree, now = self._tab.grid.grid_model.tree, self._tab.loader.opened
+        tree, now = self._tab.grid.grid_model.tree, self._tab.loader.open_groups
         if tree is not None and row < tree.num_rows:
             coming = now[1] if now is not None and now[0] is tree.levels else tree.opened
             self._open(tree, tree.with_group(row, is_open, coming))
@@ -150,7 +150,7 @@ class GroupRows(QObject):
     def _open(self, tree: TreeRows, opened: OpenGroups) -> None:
         """Compute the tree's rows off the GUI thread, and show them together with the cells on screen."""
         tab, grid = self._tab, self._tab.grid
-        tab.loader.opened = (tree.levels, opened)
+        tab.loader.open_groups = (tree.levels, opened)
         if self._opening is not None:
             self._opening.cancel()
         current = grid.selection.current
@@ -171,7 +171,7 @@ class GroupRows(QObject):
             return opened_tree, ready, opened_tree.row_of(tree, current[0]) if current is not None else 0
 
         def fail(error: Exception) -> None:
-            tab.loader.opened = (tree.levels, tree.opened)
+            tab.loader.open_groups = (tree.levels, tree.opened)
             tab.messages.say(str(error), kind="message-danger")
             if not isinstance(error, LamellaError):
                 tab.failures.show(error)
@@ -227,11 +227,11 @@ class GroupRows(QObject):
         self.stop()
         tab, grid = self._tab, self._tab.grid
         grid.has_groups = self.step is not None
-        opened = tab.loader.opened
+        opened = tab.loader.open_groups
         if content.tree is None:
-            tab.loader.opened = None
+            tab.loader.open_groups = None
         elif opened is None or opened[0] is not content.tree.levels:
-            tab.loader.opened = (content.tree.levels, content.tree.opened)
+            tab.loader.open_groups = (content.tree.levels, content.tree.opened)
         elif opened[1] is not content.tree.opened:
             self._open(content.tree, opened[1])  # others were expanded while these rows were read
         if not content.lines.shows_totals:
@@ -253,12 +253,12 @@ class GroupRows(QObject):
             read,
             show,
             self._fail,
-            stopped=lambda: self._stopped(steps),
+            stopped=lambda: self._show_stop(steps),
             owner=self,
             text=f"Adding up {tab.name}",
         )
 
-    def _stopped(self, steps: tuple[Step, ...]) -> None:
+    def _show_stop(self, steps: tuple[Step, ...]) -> None:
         """The Stop button was pressed, or other rows replaced these."""
         content = self._tab.content
         if content is not None and content.lines.runnable.steps is steps and self._handle is not None:

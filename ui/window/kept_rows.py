@@ -33,11 +33,11 @@ EditedCells = tuple[range, tuple[str, ...]]
 class RowReasons(Mapping[int, str]):
     """Why edited rows would move or disappear on a refresh, by row number (ascending)."""
 
-    unmatched: np.ndarray = field(default_factory=lambda: NO_ROWS)
-    unordered: np.ndarray = field(default_factory=lambda: NO_ROWS)
+    unmatched_rows: np.ndarray = field(default_factory=lambda: NO_ROWS)
+    unordered_rows: np.ndarray = field(default_factory=lambda: NO_ROWS)
 
     def __getitem__(self, row: int) -> str:
-        for rows, reason in ((self.unmatched, NO_LONGER_MATCHES), (self.unordered, OUT_OF_ORDER)):
+        for rows, reason in ((self.unmatched_rows, NO_LONGER_MATCHES), (self.unordered_rows, OUT_OF_ORDER)):
             place = int(np.searchsorted(rows, row))
             if place < len(rows) and rows[place] == row:
                 return reason
@@ -58,7 +58,7 @@ class RowReasons(Mapping[int, str]):
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        return union(distinct(self.unmatched), distinct(self.unordered))
+        return union(distinct(self.unmatched_rows), distinct(self.unordered_rows))
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class KeptRows:
     where: Filter | None
     sort: tuple[SortKey, ...]
     versions: frozenset[int] = frozenset()
-    edited: tuple[EditedCells, ...] = ()
-    deleted: tuple[range, ...] = ()
-    inserted: int = 0
+    edited_cells: tuple[EditedCells, ...] = ()
+    deleted_rows: tuple[range, ...] = ()
+    num_inserted: int = 0
     numbering: object = field(default_factory=object)
     """Identifies the numbering of the view's rows; a new object once rows are deleted."""
 
@@ -85,21 +85,23 @@ class KeptRows:
         return replace(
             self,
             versions=self.versions | {commit.version},
-            edited=tuple(dict.fromkeys((*self.edited, *edited))),
-            deleted=(*self.deleted, *deleted),
-            inserted=self.inserted + commit.inserted,
+            edited_cells=tuple(dict.fromkeys((*self.edited_cells, *edited))),
+            deleted_rows=(*self.deleted_rows, *deleted),
+            num_inserted=self.num_inserted + commit.inserted,
         )
 
     def in_view(self, view: View) -> KeptRows:
         """The same for the view that these edits made of this one, with its row numbers."""
-        gone = _merged(self.deleted)
-        edited = [(_without(rows, gone), names) for rows, names in self.edited]
-        new = range(view.num_rows - self.inserted, view.num_rows)
+        gone = _merge_ranges(self.deleted_rows)
+        edited = [(_without(rows, gone), names) for rows, names in self.edited_cells]
+        new = range(view.num_rows - self.num_inserted, view.num_rows)
         names = tuple(view.schema.names)
         edited += [(new, names)] if new else []
         left = tuple(each for each in edited if each[0])
         numbering = object() if gone else self.numbering
-        return replace(self, view=view, edited=left, deleted=(), inserted=0, numbering=numbering)
+        return replace(
+            self, view=view, edited_cells=left, deleted_rows=(), num_inserted=0, numbering=numbering
+        )
 
     def view_of(
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job
@@ -111,15 +113,15 @@ class KeptRows:
         before, after = snapshot_version(self.view.snapshot), snapshot_version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
-        in_view = self.in_view(self.view.follow(snapshot, self.inserted))
+        in_view = self.in_view(self.view.follow(snapshot, self.num_inserted))
         return in_view, in_view._reasons(job)
 
     def _reasons(self, job: Job) -> RowReasons:
         keys = {key.column for key in self.sort}
-        unordered = _numbers(rows for rows, names in self.edited if not keys.isdisjoint(names))
-        rows = _numbers(rows for rows, _ in self.edited)
+        unordered = _numbers(rows for rows, names in self.edited_cells if not keys.isdisjoint(names))
+        rows = _numbers(rows for rows, _ in self.edited_cells)
         if self.where is None or not len(rows):
-            return RowReasons(unordered=unordered)
+            return RowReasons(unordered_rows=unordered)
         positions = _positions(self.view, rows)
         few = col(ID).is_in(_ids(self.view, rows)) if len(rows) <= FEW_ROWS else None
         still = View(
@@ -129,7 +131,7 @@ class KeptRows:
         return RowReasons(rows[~matching], unordered)
 
 
-def _merged(spans: Iterable[range]) -> list[range]:
+def _merge_ranges(spans: Iterable[range]) -> list[range]:
     """The same numbers as ascending ranges that neither overlap nor touch."""
     merged: list[range] = []
     for rows in sorted(spans, key=lambda rows: rows.start):
@@ -142,7 +144,7 @@ def _merged(spans: Iterable[range]) -> list[range]:
 
 def _numbers(spans: Iterable[range]) -> np.ndarray:
     """The numbers of the ranges, ascending, each once."""
-    return np.concatenate([NO_ROWS, *(np.arange(rows.start, rows.stop) for rows in _merged(spans))])
+    return np.concatenate([NO_ROWS, *(np.arange(rows.start, rows.stop) for rows in _merge_ranges(spans))])
 
 
 def _without(rows: range, gone: Sequence[range]) -> range:

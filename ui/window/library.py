@@ -128,7 +128,7 @@ class Library(QObject):
         def work(job: Job) -> Listing:
             return [_entry_of(store) for store in stores]
 
-        def done(listing: Listing) -> None:
+        def show(listing: Listing) -> None:
             self.listing = listing
             self.stores_changed.emit(listing)
             self._tasks.read(
@@ -137,7 +137,7 @@ class Library(QObject):
 
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._tasks.read(work, done, self.failed.emit, owner=self, quiet=True)
+        self._listing = self._tasks.read(work, show, self.failed.emit, owner=self, quiet=True)
 
     def count(self, table: Table) -> None:
         """Count the rows of a table that has changed."""
@@ -161,11 +161,11 @@ class Library(QObject):
         else:
             self._open_file(file_key(path))
 
-    def open_filled_up(self, key: Key) -> None:
+    def open_with_padding(self, key: Key) -> None:
         """Open a file with its short rows filled up with nulls."""
         self._open_file(key, replace(self.readings.of(key), ragged="pad"))
 
-    def open_unverified(self, key: Key) -> None:
+    def open_without_checksums(self, key: Key) -> None:
         """Open a file without verifying its checksums."""
         self._open_file(key, replace(self.readings.of(key), checksums="ignore"))
 
@@ -180,12 +180,12 @@ class Library(QObject):
         name = table_of_file(key) or path_or_address(key[0]).name
         reading = chosen or FileReading(options=self.readings.of(key).options)
 
-        def done(dataset: Dataset) -> None:
+        def show(dataset: Dataset) -> None:
             self.readings.put(key, reading)
             self.opened.emit(dataset, key)
             then()
 
-        def failed(error: Exception) -> None:
+        def report_failure(error: Exception) -> None:
             if isinstance(error, RaggedRow) and error.paddable:
                 self.fillable.emit(error, key)
             elif isinstance(error, DamagedFile) and error.readable_anyway:
@@ -199,7 +199,7 @@ class Library(QObject):
         def work(job: Job) -> Dataset:
             return open_file(key, reading, job)
 
-        self._tasks.read(work, done, failed, owner=self, text=f"Opening {name}")
+        self._tasks.read(work, show, report_failure, owner=self, text=f"Opening {name}")
 
     def open_table(self, key: Key) -> None:
         store = next((store for store in self.stores if str(store.path) == key[0]), None)
@@ -226,10 +226,10 @@ class Library(QObject):
                 then()
             else:
                 self._tasks.read(
-                    lambda job: open_store(path), opened, failed, discard=Store.close, owner=self, quiet=True
+                    lambda job: open_store(path), add, failed, discard=Store.close, owner=self, quiet=True
                 )
 
-        def opened(store: Store) -> None:
+        def add(store: Store) -> None:
             self.add_store(store)
             then()
 
@@ -257,7 +257,7 @@ class Library(QObject):
             table = import_dataset(dataset, store, None, job)
             return table, table_key(table)
 
-        def imported(table_and_key: tuple[Table, Key]) -> None:
+        def show(table_and_key: tuple[Table, Key]) -> None:
             table, key = table_and_key
             self.refresh()
             self.opened.emit(table, key)
@@ -265,14 +265,14 @@ class Library(QObject):
 
         self._tasks.write(
             work,
-            imported,
+            show,
             self.failed.emit,
             stopped=stopped,
             owner=self,
             text=f"Importing {dataset.name}",
         )
 
-    def open_imported(self, tables: Sequence[Table]) -> None:
+    def show_imports(self, tables: Sequence[Table]) -> None:
         """List and show tables that were just imported."""
         self.refresh()
         self._read(lambda job: [table_key(table) for table in tables], self._open_keys, "Opening")
@@ -363,13 +363,13 @@ class IdleFlush(QObject):
 
 def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
     """Say why the file was not opened, and offer to open it with its short rows filled up."""
-    _ask(error, PAD, lambda: library.open_filled_up(key), window)
+    _ask(error, PAD, lambda: library.open_with_padding(key), window)
 
 
 def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
     """Offer to open a file whose checksums differ; not the default choice, since what it shows may be
     wrong."""
-    box = _ask(error, OPEN_ANYWAY, lambda: library.open_unverified(key), window)
+    box = _ask(error, OPEN_ANYWAY, lambda: library.open_without_checksums(key), window)
     box.setDefaultButton(QMessageBox.StandardButton.Cancel)
 
 

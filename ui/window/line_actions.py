@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
     from lamella.ui.dialogs.export_dialog import ExportRows
 
-COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
+COPY_NAMES = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
 OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
 """Formats that can express more; SQL, for example, has no two names that differ in case alone."""
 
@@ -89,22 +89,24 @@ class LineActions(QObject):
             return
         write = {"sql": _sql, "python": _python, "command": _command, "json": _json}[kind]
 
-        def done(text: str) -> None:
+        def report_success(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
-            message = f"Copied as {COPIED[kind]}"
+            message = f"Copied as {COPY_NAMES[kind]}"
             if kind == "sql" and is_file(tab.key):
                 message += f". In it, {visible(tab.dataset.name)} stands for {visible(tab.key[0])}"
             tab.messages.say(message, kind="message-success")
 
         def fail(error: Exception) -> None:
-            ways = [(f"Copy as {COPIED[way]}", partial(self.copy, way)) for way in OTHER_WAYS.get(kind, ())]
-            self._say(f"The steps cannot be copied as {COPIED[kind]}", error, *ways)
+            ways = [
+                (f"Copy as {COPY_NAMES[way]}", partial(self.copy, way)) for way in OTHER_WAYS.get(kind, ())
+            ]
+            self._say(f"The steps cannot be copied as {COPY_NAMES[kind]}", error, *ways)
 
         def work(job: Job) -> str:
             text = write(query_of_line(line, tab.dataset, line.active), tab.key, job)
             return _over(tab.statement, kind, text)
 
-        tab.tasks.read(work, done, fail, owner=self, quiet=True)
+        tab.tasks.read(work, report_success, fail, owner=self, quiet=True)
 
     def paste(self) -> None:
         """Run the query on the clipboard, if it is one of this dataset."""
@@ -130,7 +132,7 @@ class LineActions(QObject):
                 )
                 return
             joined = {name: source for name, source in query.sources.items() if name != query.name}
-            self._done()
+            self._clear_problem()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
 
@@ -166,17 +168,17 @@ class LineActions(QObject):
 
                 FileViews(self._saved_views).save(name, query, [path_or_address(tab.key[0])], replace, layout)
 
-        def done(_: None) -> None:
+        def report_success(_: None) -> None:
             tab.messages.say(f"Saved as '{visible(name)}'. It is listed under {visible(tab.name)}.",
                              kind="message-success")  # fmt: skip
             self.views_changed.emit()
 
-        def failed(error: Exception) -> None:
+        def report_failure(error: Exception) -> None:
             is_taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
             choices = [("Replace it", lambda: self.save(name, replace=True))] if is_taken else []
             tab.messages.say(str(error), *choices, kind="message-danger")
 
-        tab.tasks.read(write, done, failed, owner=self, quiet=True)
+        tab.tasks.read(write, report_success, report_failure, owner=self, quiet=True)
 
     def _layout(self) -> dict[str, Any]:
         """The layout of the columns, and the chart if one is shown."""
@@ -205,7 +207,7 @@ class LineActions(QObject):
                 for source_name, source in query.sources.items()
                 if source_name != query.name
             }
-            self._done()
+            self._clear_problem()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
             tab.when_shown(partial(lay_out, layout))
@@ -224,10 +226,10 @@ class LineActions(QObject):
         if tab.view is None:
             return
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
-        rows = [*self._rows_to_come(), self.shown_rows(), *self._all_rows(), *self._history()]
+        rows = [*self._arriving_rows(), self.shown_rows(), *self._all_rows(), *self._history()]
         sources = source_files(tab)
         dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
-        dialog.exported.connect(self._say_exported)
+        dialog.exported.connect(self._report_export)
         dialog.show()
 
     def shown_rows(self) -> ExportRows:
@@ -256,7 +258,7 @@ class LineActions(QObject):
             write,
         )
 
-    def _rows_to_come(self) -> list[ExportRows]:
+    def _arriving_rows(self) -> list[ExportRows]:
         """The rows that will be shown when all have arrived, if some have not; writing waits for them."""
         from lamella.ui.dialogs.export_dialog import ExportRows
 
@@ -363,12 +365,12 @@ class LineActions(QObject):
             return rows.write(path, format_for(path).id, {}, overwrite, job)
 
         tab.tasks.read(
-            write, self._say_exported, lambda error: self._say("Nothing was exported", error),
+            write, self._report_export, lambda error: self._say("Nothing was exported", error),
             stopped=lambda: tab.messages.say("Stopped; nothing was exported."),
             owner=self, text=f"Exporting to {path.name}",
         )  # fmt: skip
 
-    def _say_exported(self, export: Export) -> None:
+    def _report_export(self, export: Export) -> None:
         folder = QUrl.fromLocalFile(str(export.path.parent))
         show = ("Show in folder", lambda: QDesktopServices.openUrl(folder))
         text = f"Exported {quantity(export.rows, 'row')} to {visible(export.path.name)}"
@@ -380,7 +382,7 @@ class LineActions(QObject):
         self._tab.messages.say(f"{what}: {reason}", *ways, kind="message-danger")
         self._problem = self._tab.messages.label.text()
 
-    def _done(self) -> None:
+    def _clear_problem(self) -> None:
         """Clear messages about earlier failures."""
         if self._problem and self._tab.messages.label.text() == self._problem:
             self._tab.messages.clear()

@@ -60,7 +60,7 @@ class TabContent:
     out_of_place: RowReasons = field(default_factory=RowReasons)
     """Edited rows that a refresh would remove or move, and why; until then they stay."""
 
-    kept: KeptRows | None = None
+    kept_rows: KeptRows | None = None
     """The rows that stay where they are in this view."""
     tree: TreeRows | None = None
     """The groups of the view, if they are shown as a tree."""
@@ -81,7 +81,7 @@ class TabContent:
 
     @property
     def num_matching(self) -> int:
-        return self.view.num_rows - len(self.out_of_place.unmatched)
+        return self.view.num_rows - len(self.out_of_place.unmatched_rows)
 
     @property
     def view(self) -> View | ComputedView:
@@ -123,8 +123,8 @@ class Loader(QObject):
         self.answers = LineAnswers()
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
-        self.kept: KeptRows | None = None
-        self.opened: tuple[GroupLevels, OpenGroups] | None = None
+        self.kept_rows: KeptRows | None = None
+        self.open_groups: tuple[GroupLevels, OpenGroups] | None = None
         """The expanded groups, as long as the same groups are shown."""
         self.formats: Mapping[str, Format] = {}
         """The formats of the grid's columns, by name."""
@@ -140,7 +140,7 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
-        rows_before, opened, formats = self.kept, self.opened, dict(self.formats)
+        rows_before, opened, formats = self.kept_rows, self.open_groups, dict(self.formats)
 
         def work(job: Job) -> TabContent:
             place = (first, last, names)
@@ -168,13 +168,13 @@ class Loader(QObject):
         view = content.view
         if isinstance(view, ComputedView):
             return
-        if self.kept is None or self.kept.view is not view:
-            self.kept = KeptRows(view, content.where, content.sort, numbering=content.numbering)
-        self.kept = self.kept.with_commit(commit, edited, deleted)
+        if self.kept_rows is None or self.kept_rows.view is not view:
+            self.kept_rows = KeptRows(view, content.where, content.sort, numbering=content.numbering)
+        self.kept_rows = self.kept_rows.with_commit(commit, edited, deleted)
 
     def _finish(self, content: TabContent) -> None:
         self._handle = None
-        self.kept = content.kept
+        self.kept_rows = content.kept_rows
         self.loaded.emit(content)
 
     def _fail(self, error: Exception) -> None:
@@ -383,7 +383,7 @@ class TableCells(QObject):
         super().__init__(widget_of(tab))
         self._tab = tab
         self._cells: WeakSet[TableCell] = WeakSet()
-        tab.loader.loaded.connect(self._loaded)
+        tab.loader.loaded.connect(self._locate)
 
     def cell(self, row: int, name: str) -> TableCell:
         """A cell of the view that is shown."""
@@ -392,7 +392,7 @@ class TableCells(QObject):
         self._cells.add(cell)
         return cell
 
-    def _loaded(self, content: TabContent) -> None:
+    def _locate(self, content: TabContent) -> None:
         cells, view = list(self._cells), content.view
         if not cells:
             return
@@ -400,13 +400,13 @@ class TableCells(QObject):
         def look(job: Job) -> list[int | None]:
             return [row_of(view, c.row_id, c.row, job) if c.is_in(view) else None for c in cells]
 
-        def found(rows: Sequence[int | None]) -> None:
+        def move(rows: Sequence[int | None]) -> None:
             if view is self._tab.view:
                 for cell, row in zip(cells, rows, strict=True):
                     cell.numbering, cell.row = content.numbering, row
                 self.moved.emit()
 
-        self._tab.tasks.read(look, found, owner=self, quiet=True, text="Finding the edited rows")
+        self._tab.tasks.read(look, move, owner=self, quiet=True, text="Finding the edited rows")
 
 
 def status_text(content: TabContent | None, counting: bool) -> str:

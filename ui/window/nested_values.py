@@ -112,13 +112,13 @@ class NestedValues(QObject):
         popup.copy_requested.connect(self._copy)
         popup.filter_requested.connect(self._filter)
         popup.column_requested.connect(lambda node: self.add_columns([node.place.name]))
-        popup.closed.connect(self._closed)
+        popup.closed.connect(self._focus_grid)
         popup.edit.setVisible(self._tab.standing.target is not None)
         popup.edit_requested.connect(self._tab.editing.begin)
         area = rect.intersected(grid.viewport().rect())
         popup.open_at(QRect(grid.viewport().mapToGlobal(area.topLeft()), area.size()))
 
-    def _closed(self) -> None:
+    def _focus_grid(self) -> None:
         self.popup = None
         self._tab.grid.setFocus(Qt.FocusReason.PopupFocusReason)
 

@@ -61,7 +61,7 @@ def open_files(window: Window) -> tuple[OpenFile, ...]:
         if isinstance(tab, DatasetTab) and is_file(tab.key):
             files.append(OpenFile(tab.key, partial(_dataset_of, tab)))
         elif isinstance(tab, PendingTab) and tab.key is not None and is_file(tab.key):
-            reading = saved_reading(tab.key, tab.saved, window.library.readings.of(tab.key))
+            reading = saved_reading(tab.key, tab.saved_state, window.library.readings.of(tab.key))
             files.append(OpenFile(tab.key, partial(open_file, tab.key, reading), is_pending=True))
     return tuple(files)
 

@@ -147,7 +147,7 @@ class Opening(QObject):
         dialog = FileImportDialog(
             paths[0], self._library.stores, self._tasks, self._window, table=table, reading=reading
         )
-        dialog.imported.connect(self._library.open_imported)
+        dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
         dialog.several.connect(lambda _: self._ask_several(paths, None))
         dialog.open()
@@ -174,7 +174,7 @@ class Opening(QObject):
 
         path = Path(folder.name) / CLIPBOARD
         dialog = FileImportDialog(path, self._library.stores, self._tasks, self._window, name="pasted")
-        dialog.imported.connect(self._library.open_imported)
+        dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
         dialog.finished.connect(lambda _: folder.cleanup())
         dialog.open()
@@ -190,7 +190,7 @@ class Opening(QObject):
 
     def _ask_several(self, paths: Sequence[Path], table: str | None) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window, table)
-        dialog.imported.connect(self._library.open_imported)
+        dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
         dialog.open()
 

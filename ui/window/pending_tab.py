@@ -23,7 +23,7 @@ Choice = tuple[str, Callable[[], object]]
 
 
 class PendingTab(QWidget):
-    """Keeps `saved`, the state of a tab of the kind `workspace_kind`, whether or not it can be opened.
+    """Keeps `saved_state`, the state of a tab of the kind `workspace_kind`, whether or not it can be opened.
 
     `restore` is called to open it and ends in `become` or `fail`, after which `settled` is emitted. The work
     that it starts is set as `handle`, so that closing the tab stops it.
@@ -43,7 +43,7 @@ class PendingTab(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.workspace_kind, self.saved = kind, saved
+        self.workspace_kind, self.saved_state = kind, saved
         self.handle: Handle | None = None
         self.problem: Exception | None = None
         self.is_opening = self.is_over = False
@@ -56,7 +56,7 @@ class PendingTab(QWidget):
     @property
     def key(self) -> tuple[str, ...] | None:
         """The key of the dataset, if the tab shows one."""
-        key = self.saved.get("key")
+        key = self.saved_state.get("key")
         is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
         return tuple(key) if is_key else None
 
@@ -67,7 +67,7 @@ class PendingTab(QWidget):
         return focus is not None and (focus is self or self.isAncestorOf(focus))
 
     def state(self) -> dict[str, Any]:
-        return dict(self.saved)
+        return dict(self.saved_state)
 
     def open(self) -> None:
         """Open the tab, once; after a failure, `retry` tries again."""
@@ -138,7 +138,7 @@ class PendingTab(QWidget):
             self.body.show_ways([close])
         self.body.bar.setVisible(self.is_opening and not self._slow.isActive())
         self.setFocusProxy(self.body.first)
-        self.setAccessibleName(self.body.said)
+        self.setAccessibleName(self.body.text)
         if had_keyboard:
             self.setFocus()  # hiding a button moves the focus out of the tab
 
@@ -174,7 +174,7 @@ class Body(QWidget):
         return self.buttons[0] if self.buttons else None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return " ".join(label.text() for label in self.labels if label.text())
 
     def show_texts(self, headline: str, why: str = "", fix: str = "") -> None:

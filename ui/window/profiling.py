@@ -62,7 +62,7 @@ class Profiling(QObject):
         """Show the profile in place of the grid or the chart."""
         self._tab.comparing.hide()
         self._tab.charting.hide()
-        view = self._made()
+        view = self._ensure_view()
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
@@ -147,7 +147,7 @@ class Profiling(QObject):
         label = f"The figures of {quantity(table.num_rows, 'column')}{so_far}"
         return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 
-    def _made(self) -> ProfilesView:
+    def _ensure_view(self) -> ProfilesView:
         if self.view is None:
             from lamella.ui.profiles.view import ProfilesView
 

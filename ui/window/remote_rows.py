@@ -91,16 +91,16 @@ class RemoteRows(QObject):
             return
         lines, answers = content.lines, tab.loader.answers
 
-        def ended() -> None:
+        def end() -> None:
             self._handle = None
             self.bar.more_button.setEnabled(True)
 
-        def done(_: None) -> None:
-            ended()
+        def show_rows(_: None) -> None:
+            end()
             tab.reload()
 
-        def failed(error: Exception) -> None:
-            ended()
+        def show_failure(error: Exception) -> None:
+            end()
             if isinstance(error, LamellaError):
                 tab.messages.say(str(error), kind="message-danger")
             else:
@@ -108,7 +108,7 @@ class RemoteRows(QObject):
 
         self.bar.more_button.setEnabled(False)
         self._handle = tab.tasks.read(
-            lambda job: answers.fetch_more(lines, job), done, failed, stopped=ended, owner=self,
+            lambda job: answers.fetch_more(lines, job), show_rows, show_failure, stopped=end, owner=self,
             text=f"Fetching rows of {tab.name}",
         )  # fmt: skip
 

@@ -31,8 +31,8 @@ from lamella.ui.window.tab_state import LINE, STAMP, stamp_of
 from lamella.ui.window.window import Window
 from lamella.ui.window.window_settings import make_settings
 
-CHANGED = "{} has changed since it was last open here."
-LOST = "Conditions and sort keys of columns that no longer exist were removed."
+FILE_CHANGED = "{} has changed since it was last open here."
+LOST_COLUMNS = "Conditions and sort keys of columns that no longer exist were removed."
 log = logging.getLogger(__name__)
 
 
@@ -112,10 +112,10 @@ def _open(
         line, news = _read_line(state, set(dataset.schema.names), lambda address: open_source(address, job))
         stamp = stamp_of(key)
         if stamp is not None and state.get(STAMP) not in (None, stamp):
-            news.insert(0, CHANGED.format(Path(key[0]).name))
+            news.insert(0, FILE_CHANGED.format(Path(key[0]).name))
         return dataset, line, news
 
-    def done(opened: tuple[Dataset, Line, list[str]]) -> None:
+    def finish(opened: tuple[Dataset, Line, list[str]]) -> None:
         dataset, line, news = opened
         window.library.readings.put(key, reading)
         tab = window.make_tab(dataset, key, line)
@@ -124,7 +124,7 @@ def _open(
         if news:
             tab.when_shown(lambda: tab.messages.say(" ".join(news)))
 
-    def failed(error: Exception) -> None:
+    def offer_ways(error: Exception) -> None:
         again = partial(_open, window, key, state)
         ways: list[Choice] = []
         if can_be_filled_up(error):
@@ -136,7 +136,7 @@ def _open(
     name = table_of_file(key) or (Path(key[0]).name if is_file(key) else key[1])
     stopped = LamellaError(f"{name} was not opened", "It was stopped")
     place.handle = window.tasks.read(
-        work, done, failed, stopped=lambda: place.fail(stopped), owner=place, text=f"Opening {name}"
+        work, finish, offer_ways, stopped=lambda: place.fail(stopped), owner=place, text=f"Opening {name}"
     )
 
 
@@ -152,7 +152,7 @@ def _read_line(
         return Line(), [str(error)]
     line = replace(line, steps=tuple(map(_with_readable_draft, line.steps)))
     news, fitting = [str(problem) for problem in problems], fitting_line(line, columns)
-    return fitting, [*news, LOST] if fitting != line else news
+    return fitting, [*news, LOST_COLUMNS] if fitting != line else news
 
 
 def _with_readable_draft(step: LineStep) -> LineStep:

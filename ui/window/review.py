@@ -69,7 +69,7 @@ NOTHING = Difference({}, np.empty(0, np.int64), np.empty(0, np.int64), ())
 class SavedFile(Protocol):
     """Opens the file of a tab again."""
 
-    def read_saved(self) -> None: ...
+    def reload_saved_file(self) -> None: ...
 
     def reopen(self) -> None: ...
 
@@ -83,17 +83,17 @@ class Conflict(LamellaError):
 
     def __init__(self, met: Check) -> None:
         super().__init__("Someone else changed cells that are edited here")
-        self.met = met
+        self.check = met
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placement:
     """A difference, and where its cells are in a view: marks by row and column, and row numbers by `_id`."""
 
     changes: Difference = NOTHING
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
-    edited: Sequence[EditedCells] = ()
+    edited_cells: Sequence[EditedCells] = ()
     view: View | ComputedView | None = None
 
 
@@ -110,7 +110,7 @@ class Review(QObject):
         self._tab = tab
         self._edits: list[StagedEdit] = []
         self._undone: list[StagedEdit] = []
-        self._placed = Placed()
+        self._placement = Placement()
         self._placed_edits: list[StagedEdit] = []
         self._undo_next = 0
         """How many edits to undo once all have been collected."""
@@ -128,7 +128,7 @@ class Review(QObject):
         self._on = False
         self.strip = ReviewStrip(self.show, self.discard, self.ask_copy, self.save)
         self.dialog: ReviewDialog | ConflictDialog | FileDialog | None = None
-        tab.loader.loaded.connect(self._loaded)
+        tab.loader.loaded.connect(self._follow_rows)
         tab.loader.failed.connect(self.stop_waiting)
 
     @property
@@ -138,11 +138,11 @@ class Review(QObject):
 
     @property
     def count(self) -> int:
-        return self._placed.changes.count
+        return self._placement.changes.count
 
     @property
     def changes(self) -> Difference:
-        return self._placed.changes
+        return self._placement.changes
 
     @property
     def is_saving(self) -> bool:
@@ -163,32 +163,32 @@ class Review(QObject):
         return bool(self._edits or self._collecting)
 
     @property
-    def unsaved(self) -> bool:
+    def is_unsaved(self) -> bool:
         """Whether there are edits, or some are still being collected."""
-        return self.count > 0 or not self._settled
+        return self.count > 0 or not self._is_settled
 
     @property
-    def _settled(self) -> bool:
+    def _is_settled(self) -> bool:
         return not self._collecting and self._placed_edits == self._edits
 
     @property
     def marks(self) -> dict[tuple[int, str], Mark]:
         """The marks of edited cells, by row and column name."""
-        return self._placed.marks
+        return self._placement.marks
 
     def value(self, row: int, name: str) -> pa.Array | None:
         """The new value of a cell; None if it is not edited."""
-        column = self._placed.changes.columns.get(name)
+        column = self._placement.changes.columns.get(name)
         if column is None or (row, name) not in self.marks:
             return None
-        row_id = next(i for i, where in self._placed.rows.items() if where == row)
+        row_id = next(i for i, where in self._placement.rows.items() if where == row)
         return column.at(np.flatnonzero(column.ids == row_id)).after
 
     @property
     def deleted_rows(self) -> dict[int, str]:
         """Rows of the view that saving deletes, with the text that says so."""
-        rows = self._placed.rows
-        return {rows[i]: GOES for i in self._placed.changes.deleted.tolist() if i in rows}
+        rows = self._placement.rows
+        return {rows[i]: GOES for i in self._placement.changes.deleted.tolist() if i in rows}
 
     def toggle(self) -> None:
         """Start collecting edits, or stop once they are saved or discarded."""
@@ -203,7 +203,7 @@ class Review(QObject):
     @property
     def summary(self) -> str:
         """Such as `3 cells changed, 1 row deleted`."""
-        return summary(self._placed.changes) if self.count else "the last edits"
+        return summary(self._placement.changes) if self.count else "the last edits"
 
     def stage(self, make: Parts) -> None:
         """Stage an edit; `make` returns cells, new rows and deleted ids as `Table.edit` takes them."""
@@ -229,11 +229,11 @@ class Review(QObject):
         def take(edit: StagedEdit) -> None:
             now = self._tab.view
             if target.is_file and now is not None and now.snapshot is not snapshot:
-                self._not_collected(None)  # the rows have other numbers now
+                self._fail_collecting(None)  # the rows have other numbers now
                 self._tab.messages.say(READ_AGAIN)
                 return
             self._edits, self._undone = [*self._edits, edit], []
-            self._collected()
+            self._end_collecting()
             self._place()
             if edit.rows is not None:
                 count = quantity(edit.rows.num_rows, "new row")
@@ -241,10 +241,10 @@ class Review(QObject):
 
         self._collecting += 1
         self._tell()
-        failed, stopped = self._not_collected, partial(self._not_collected, None)
+        failed, stopped = self._fail_collecting, partial(self._fail_collecting, None)
         self._tab.tasks.write(work, take, failed, stopped=stopped, owner=self, quiet=True, text="Collecting")
 
-    def _collected(self) -> None:
+    def _end_collecting(self) -> None:
         self._collecting -= 1
         if self._undo_next and not self._collecting:
             taken_back = self._edits[-self._undo_next :]
@@ -252,9 +252,9 @@ class Review(QObject):
             self._undone += taken_back[::-1]
             self._undo_next = 0
 
-    def _not_collected(self, error: Exception | None) -> None:
+    def _fail_collecting(self, error: Exception | None) -> None:
         self._undo_next = max(0, self._undo_next - 1)
-        self._collected()
+        self._end_collecting()
         self._save_next, self._after = False, None
         if error is not None:
             self._tab.failures.show(error)
@@ -295,11 +295,11 @@ class Review(QObject):
 
     def _forget(self) -> None:
         self._edits, self._undone = [], []
-        self._show([], Placed())
+        self._show([], Placement())
 
     def show(self) -> None:
         """Show the difference, before and after."""
-        changes = self._placed.changes
+        changes = self._placement.changes
         self._tab.tasks.read(
             lambda job: cell_texts(changes, MOST_LISTED),
             partial(self._list, changes),
@@ -309,7 +309,7 @@ class Review(QObject):
         )
 
     def _list(self, changes: Difference, cells: Sequence[CellTexts]) -> None:
-        if changes is not self._placed.changes or self.dialog is not None:
+        if changes is not self._placement.changes or self.dialog is not None:
             return
         in_file = self._tab.table is None
         dialog = ReviewDialog(changes, cells, self._tab.name, self._tab.grid.window(), in_file)
@@ -324,7 +324,7 @@ class Review(QObject):
         if self._saving is not None:
             return
         self._after = then
-        self._save_next = not self._settled
+        self._save_next = not self._is_settled
         if self._save_next:
             return
         if not self.count:
@@ -332,9 +332,9 @@ class Review(QObject):
             return
         self._saving = self._edits
         if self._tab.table is None:
-            self._save_file(self._placed.changes)
+            self._save_file(self._placement.changes)
         else:
-            self._save(self._placed.changes, None)
+            self._save(self._placement.changes, None)
         self._tell()
 
     def _go_on(self) -> bool:
@@ -352,14 +352,19 @@ class Review(QObject):
 
             return save_edits(dataset, changes.cells, changes.new_rows, changes.deleted, job)
 
-        def stopped() -> None:
-            self._not_saved("Stopped: the file is unchanged, and the edits are not saved")
+        def report_stop() -> None:
+            self._end_saving("Stopped: the file is unchanged, and the edits are not saved")
 
         self._tab.tasks.write(
-            write, self._file_saved, self._file_failed, stopped=stopped, owner=self, text=f"Saving {name}"
+            write,
+            self._follow_file_save,
+            self._show_file_failure,
+            stopped=report_stop,
+            owner=self,
+            text=f"Saving {name}",
         )
 
-    def _file_saved(self, saved: SavedEdits) -> None:
+    def _follow_file_save(self, saved: SavedEdits) -> None:
         """Keep the edits on show until the rows have been read again."""
         self._news = ". ".join([f"Saved in {self._tab.name}: {self.summary}", *saved.remarks])
         self._edits = self._placed_edits = self._saving = []
@@ -369,7 +374,7 @@ class Review(QObject):
             self._go_on()
         else:
             self._tell()
-            self._tab.reopening.read_saved()
+            self._tab.reopening.reload_saved_file()
 
     def take_news(self) -> str:
         """What was saved, to say it when the rows are shown; empty from the second call on."""
@@ -387,8 +392,8 @@ class Review(QObject):
             self._saving = None
             self._forget()
 
-    def _file_failed(self, error: Exception) -> None:
-        self._not_saved()
+    def _show_file_failure(self, error: Exception) -> None:
+        self._end_saving()
         if not isinstance(error, LamellaError):
             self._tab.failures.show(error)
             return
@@ -414,7 +419,7 @@ class Review(QObject):
 
     def save_copy(self, path: Path) -> None:
         """Write a copy; in the file itself the edits stay unsaved."""
-        dataset, changes = self._tab.dataset, self._placed.changes
+        dataset, changes = self._tab.dataset, self._placement.changes
         if os.path.realpath(path) == os.path.realpath(self._tab.key[0]):
             self.save()
             return
@@ -427,16 +432,16 @@ class Review(QObject):
             edits = file_edits(snapshot, changes.cells, changes.new_rows, changes.deleted)
             return export_edited(dataset, edits, path, job, overwrite=True)
 
-        def written(copy: Export) -> None:
+        def report(copy: Export) -> None:
             self._tab.messages.say(f"{copy.path.name} has {quantity(copy.rows, 'row')}, with the edits")
 
-        def failed(error: Exception) -> None:
+        def show_failure(error: Exception) -> None:
             if isinstance(error, LamellaError):
                 self._tab.messages.say(message(error), kind="message-danger")
             else:
                 self._tab.failures.show(error)
 
-        self._tab.tasks.write(write, written, failed, owner=self, text=f"Writing {path.name}")
+        self._tab.tasks.write(write, report, show_failure, owner=self, text=f"Writing {path.name}")
 
     def _save(self, changes: Difference, version: int | None) -> None:
         """Save the edits. `version` is the version whose conflicts the user has resolved."""
@@ -455,40 +460,40 @@ class Review(QObject):
             table,
             change,
             f"Saving {self._tab.name}",
-            self._saved,
-            lambda error: self._failed(error, changes),
-            lambda: self._not_saved("Stopped; the edits are not saved"),
+            self._follow_save,
+            lambda error: self._show_save_failure(error, changes),
+            lambda: self._end_saving("Stopped; the edits are not saved"),
             asker=self,
         )
 
-    def _saved(self, commit: Commit) -> None:
-        content, placed, saved = self._tab.content, self._placed, self._saving or []
+    def _follow_save(self, commit: Commit) -> None:
+        content, placed, saved = self._tab.content, self._placement, self._saving or []
         if content is not None and content.view is placed.view:
             gone = [range(row, row + 1) for row in self.deleted_rows]
-            self._tab.loader.keep(content, commit, placed.edited, gone)
+            self._tab.loader.keep(content, commit, placed.edited_cells, gone)
         self._saving = None
         self._edits = [edit for edit in self._edits if edit not in saved]
         self._undone = []
         if self._edits:
             self._place()
         else:
-            self._show([], Placed())
+            self._show([], Placement())
         self._go_on()
 
-    def _not_saved(self, why: str = "", kind: str = "message") -> None:
+    def _end_saving(self, why: str = "", kind: str = "message") -> None:
         self._saving = self._after = None
         if why:
             self._tab.messages.say(why, kind=kind)
         self._tell()
 
-    def _failed(self, error: Exception, changes: Difference) -> None:
+    def _show_save_failure(self, error: Exception, changes: Difference) -> None:
         if not isinstance(error, Conflict):
-            self._not_saved(message(error), "message-danger")
+            self._end_saving(message(error), "message-danger")
             return
-        met = error.met
+        met = error.check
         dialog = ConflictDialog(met.conflicts, self._tab.name, self._tab.grid.window())
         dialog.chosen.connect(lambda theirs: self._save(without(changes, theirs, met.gone), met.version))
-        dialog.rejected.connect(self._not_saved)
+        dialog.rejected.connect(self._end_saving)
         self._open(dialog)
 
     def _open(self, dialog: ReviewDialog | ConflictDialog) -> None:
@@ -500,7 +505,7 @@ class Review(QObject):
         self.dialog = dialog
         dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
 
-    def _loaded(self, content: TabContent) -> None:
+    def _follow_rows(self, content: TabContent) -> None:
         self.stop_waiting()
         if self._edits:
             self._place(content.view)
@@ -511,26 +516,26 @@ class Review(QObject):
         if view is not None:
             work = partial(place, name, edits, view)
             show = partial(self._show_of, edits, view)
-            self._tab.tasks.read(work, show, self._not_placed, owner=self, quiet=True)
+            self._tab.tasks.read(work, show, self._show_place_failure, owner=self, quiet=True)
 
-    def _show_of(self, edits: list[StagedEdit], view: View | ComputedView, placed: Placed) -> None:
+    def _show_of(self, edits: list[StagedEdit], view: View | ComputedView, placed: Placement) -> None:
         if edits is self._edits and view is self._tab.view:
             self._show(edits, placed)
 
-    def _not_placed(self, error: Exception) -> None:
+    def _show_place_failure(self, error: Exception) -> None:
         self._save_next, self._after = False, None
         self._tab.failures.show(error)
 
-    def _show(self, edits: list[StagedEdit], placed: Placed) -> None:
-        self._placed_edits, self._placed = edits, placed
+    def _show(self, edits: list[StagedEdit], placed: Placement) -> None:
+        self._placed_edits, self._placement = edits, placed
         self._tell()
-        if self._save_next and self._settled:
+        if self._save_next and self._is_settled:
             self.save(self._after)
 
     def _tell(self) -> None:
         count, in_file, strip = self.count, self._tab.table is None, self.strip
         strip.setVisible(self._on or (in_file and count > 0))
-        text = f"{'Edits of the file' if in_file else 'Review edits'}: {summary(self._placed.changes)}"
+        text = f"{'Edits of the file' if in_file else 'Review edits'}: {summary(self._placement.changes)}"
         strip.label.setText(text + (f", {self._state}" if count else ""))
         strip.label.setToolTip(OF_FILE if in_file else "")
         strip.copy.setVisible(in_file)
@@ -547,11 +552,11 @@ class Review(QObject):
         return SAVED if self._is_waiting else SAVING_NOW
 
 
-def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job: Job) -> Placed:
+def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job: Job) -> Placement:
     """Locate edits in a view. Blocks."""
     changes = difference(name, edits)
     if not changes.count:
-        return Placed(changes, view=view)
+        return Placement(changes, view=view)
     in_order = view.snapshot.ids is None and view.query == ScanQuery()
     ids = ids_of(view, 0, 0 if in_order else view.num_rows)
     order = np.argsort(ids, kind="stable")
@@ -559,7 +564,7 @@ def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job
     rows: dict[int, int] = {}
     edited: list[EditedCells] = []
 
-    def found(row_ids: np.ndarray) -> list[int | None]:
+    def row_numbers(row_ids: np.ndarray) -> list[int | None]:
         if in_order:  # the number of a row of a file is its position
             return list(row_ids.tolist())
         if not len(ids):
@@ -570,13 +575,13 @@ def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job
 
     for column_name, column in changes.columns.items():
         job.check()
-        texts, places = whole_texts(column.after), found(column.ids)
+        texts, places = whole_texts(column.after), row_numbers(column.ids)
         numbers = np.sort(np.array([row for row in places if row is not None], np.int64))
         edited += [(span, (column_name,)) for span in runs_of(numbers)]
         for row_id, row, text in zip(column.ids.tolist(), places, texts, strict=True):
             if row is not None:
                 marks[row, column_name], rows[row_id] = Mark(text), row
-    for row_id, row in zip(changes.deleted.tolist(), found(changes.deleted), strict=True):
+    for row_id, row in zip(changes.deleted.tolist(), row_numbers(changes.deleted), strict=True):
         if row is not None:
             rows[row_id] = row
-    return Placed(changes, marks, rows, edited, view)
+    return Placement(changes, marks, rows, edited, view)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.loader import Tab
 
 CHUNK_CELLS = 1_000_000
-ORDERED = (Kind.DATE, Kind.TIMESTAMP)
+ORDERED_KINDS = (Kind.DATE, Kind.TIMESTAMP)
 LARGEST_INT = 2**63
 PRECISION = 120  # decimal digits: sums of decimals stay exact
 LARGEST_PLAIN, LEAST_PLAIN = 1e15, 1e-4
@@ -58,7 +58,7 @@ class Figures:
         column = column.drop_null()
         if kind in NUMBERS:
             self._add_numbers(column, plain)
-        elif kind in ORDERED and len(column):
+        elif kind in ORDERED_KINDS and len(column):
             self._add_times(column)
 
     def _add_numbers(self, column: pa.ChunkedArray, plain: pa.DataType) -> None:
@@ -129,11 +129,11 @@ def disjoint_parts(blocks: Sequence[tuple[CellRange, list[str]]]) -> list[Part]:
             rows_of.setdefault(name, []).append((block.top, block.bottom))
     columns_of: dict[tuple[tuple[int, int], ...], list[str]] = {}
     for name, spans in rows_of.items():
-        columns_of.setdefault(tuple(_merged(sorted(spans))), []).append(name)
+        columns_of.setdefault(tuple(_merge_spans(sorted(spans))), []).append(name)
     return [(top, bottom, tuple(names)) for spans, names in columns_of.items() for top, bottom in spans]
 
 
-def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _merge_spans(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     top, bottom = spans[0]
     for first, last in spans[1:]:
         if first > bottom + 1:

@@ -22,7 +22,7 @@ from lamella.ui.window.failures import sentence
 from lamella.ui.window.file_watch import is_file, key_of, version_of
 from lamella.ui.window.open_files import open_files
 from lamella.ui.window.tab_set import is_console
-from lamella.ui.window.table_columns import ask_table_of_shown
+from lamella.ui.window.table_columns import ask_table_of_rows
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class SqlConsoles(QObject):
     def __init__(self, window: Window, attach: Callable[[DatasetTab], object], parent: QObject) -> None:
         super().__init__(parent)
         self._window, self._attach = window, attach
-        self._opened = 0
+        self._num_consoles = 0
 
     @property
-    def all(self) -> list[SqlConsole]:
+    def consoles(self) -> list[SqlConsole]:
         consoles: list[Any] = [widget for widget in self._window.tabs.widgets if is_console(widget)]
         return consoles
 
@@ -55,7 +55,7 @@ class SqlConsoles(QObject):
 
     def show(self) -> None:
         """Show the console opened last; if a console is in front, or none is open, open a new one."""
-        consoles, tabs = self.all, self._window.tabs
+        consoles, tabs = self.consoles, self._window.tabs
         pending = [tab for tab in tabs.pending_tabs if tab.workspace_kind == ICON]
         if self.current is None and pending and not consoles:
             tabs.show_tab(pending[-1])
@@ -85,13 +85,13 @@ class SqlConsoles(QObject):
             self.open_data, window.tasks, window.commits, window.memory.saved_views, self._attach,
             window.tabs.pages,
         )  # fmt: skip
-        self._opened += 1
-        console.title = "SQL" if self._opened == 1 else f"SQL {self._opened}"
+        self._num_consoles += 1
+        console.title = "SQL" if self._num_consoles == 1 else f"SQL {self._num_consoles}"
         if state is not None:
             console.restore(state)
         console.changed.connect(window.update_state)
         console.title_changed.connect(partial(self._rename, console))
-        console.table_requested.connect(partial(ask_table_of_shown, window))
+        console.table_requested.connect(partial(ask_table_of_rows, window))
         console.steps_requested.connect(partial(self._show_steps, console))
         console.tables_changed.connect(lambda _: window.library.refresh())
         return console
@@ -135,7 +135,7 @@ class SqlConsoles(QObject):
 
     def follow_changes(self) -> None:
         """Stores, tables or files have changed."""
-        for console in self.all:
+        for console in self.consoles:
             console.show_stores()
 
     def reopen(self, key: tuple[str, ...]) -> bool:
@@ -169,7 +169,7 @@ class SqlConsoles(QObject):
         name = self.open_data().name_of(tab.key, console.names.store) if is_file(tab.key) else tab.key[1]
         version = version_of(tab.key)
         at = "" if version is None else f" at (version => {version})"
-        text = f"select *\nfrom {Words(reserved_words=RESERVED).quote(name)}{at}\nlimit 100"
+        text = f"select *\nfrom {Words(reserved_words=RESERVED_WORDS).quote(name)}{at}\nlimit 100"
         console.restore({"text": text, "cursor": len(text)})
 
     def _names_of(self, tab: DatasetTab) -> dict[str, str]:
@@ -221,7 +221,7 @@ class SqlConsoles(QObject):
         return tuple(key) if key is not None and is_open else None
 
 
-RESERVED = frozenset(
+RESERVED_WORDS = frozenset(
     [
         "all", "and", "as", "case", "desc", "from", "group", "in", "limit", "not", "null", "on", "or",
         "order", "select", "table", "to", "union", "user", "using", "when", "where", "with",

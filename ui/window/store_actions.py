@@ -66,7 +66,7 @@ class StoreWindow(Protocol):
     sidebar: Sidebar
     diagrams: Diagrams
     store_actions: StoreActions
-    others: Callable[[], Sequence[Any]]
+    other_windows: Callable[[], Sequence[Any]]
 
     def show_error(self, error: Exception) -> None: ...
 
@@ -84,11 +84,11 @@ class StoreInWindow:
 
 
 @dataclass(frozen=True)
-class Moved:
+class StoreMove:
     """A store that was moved and reopened: for each window, the new store with its tables."""
 
     move: Move
-    opened: tuple[tuple[StoreInWindow, Store, Tables], ...]
+    stores: tuple[tuple[StoreInWindow, Store, Tables], ...]
 
     def __str__(self) -> str:
         return f"{str(self.move)[:1].upper()}{str(self.move)[1:]}. Open tabs are there as well."
@@ -99,10 +99,10 @@ class StoreActions(QObject):
         super().__init__(widget_of(window))
         self._window = window
         self._pages: list[StorePage] = []
-        self._reopened: Store | None = None
+        self._reopened_store: Store | None = None
         """A store that could not be moved, reopened in its old place."""
         self.watch = StoreWatch(window.library, window.tasks, self)
-        self.watch.lost.connect(self._say_lost)
+        self.watch.lost.connect(self._report_missing_store)
         self.watch.reopened.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
         self.watch.committed.connect(self._follow_commits)
         window.commits.committed.connect(lambda table, commit: self.watch.expect(table.store, commit))
@@ -166,7 +166,7 @@ class StoreActions(QObject):
             verify = upkeep.VerifyDialog(store, window.tasks, widget_of(window))
             verify.vacuum_requested.connect(partial(self.act, store, "vacuum"))
             verify.restore_requested.connect(self.restore)
-            verify.finished_work.connect(partial(self._note_verified, store))
+            verify.finished_work.connect(partial(self._record_report, store))
             dialog = verify
         elif act == "backup":
             dialog = folders.BackupDialog(store, window.tasks, widget_of(window))
@@ -238,7 +238,7 @@ class StoreActions(QObject):
         if page is not None:
             page.measure()
 
-    def _note_verified(self, store: Store, report: Report) -> None:
+    def _record_report(self, store: Store, report: Report) -> None:
         from lamella.ui.stores.store_page import record_of
 
         self._window.memory.save_layout(("store", str(store.path)), record_of(report))
@@ -277,13 +277,13 @@ class StoreActions(QObject):
         self._open(work, f"Opening {path.name}")
 
     def _open(self, work: Callable[[Job], Store], text: str) -> None:
-        def done(store: Store) -> None:
+        def show(store: Store) -> None:
             path = store.path
             self._window.library.add_store(store)
             self._show_page(path)
 
         self._window.tasks.read(
-            work, done, self._window.show_error, discard=Store.close, owner=self, text=text
+            work, show, self._window.show_error, discard=Store.close, owner=self, text=text
         )
 
     def close(self, store: Store) -> None:
@@ -307,10 +307,10 @@ class StoreActions(QObject):
         window = self._window
         dialog = RestoreDialog(window.tasks, widget_of(window), near=self._near() / "restored")
 
-        def open_it(backup: Backup) -> None:
+        def open_backup(backup: Backup) -> None:
             self.open(backup.path)
 
-        dialog.finished_work.connect(open_it)
+        dialog.finished_work.connect(open_backup)
         dialog.open()
         return dialog
 
@@ -332,14 +332,14 @@ class StoreActions(QObject):
         window, everywhere = self._window, self._open_everywhere(store.path)
         for store_window in everywhere:
             its_window = store_window.actions._window
-            unsaved = [tab for tab in tabs_of(its_window.tabs, store.path) if tab.review.unsaved]
+            unsaved = [tab for tab in tabs_of(its_window.tabs, store.path) if tab.review.is_unsaved]
             if unsaved:
                 its_window.tabs.show_tab(unsaved[0])
                 unsaved[0].messages.say("Save or discard these edits before the store is moved", stays=True)
                 unsaved[0].window().activateWindow()
                 return None
 
-        def move(target: Path, job: Job) -> Moved:
+        def move(target: Path, job: Job) -> StoreMove:
             return _move(everywhere, target, job)
 
         def let_go() -> None:
@@ -361,7 +361,7 @@ class StoreActions(QObject):
         """A store as it is open in this window and in the others of this program."""
         return [
             StoreInWindow(window.store_actions, store, joined_names(window.tabs, store))
-            for window in (self._window, *self._window.others())
+            for window in (self._window, *self._window.other_windows())
             for store in window.library.stores
             if store.path == path
         ]
@@ -374,7 +374,7 @@ class StoreActions(QObject):
 
     def _take_up(self, store: Store) -> None:
         """Let tabs read again from a store that was not moved."""
-        reopened, self._reopened = self._reopened, None
+        reopened, self._reopened_store = self._reopened_store, None
         if reopened is not None:
             self._come_back(store, reopened, "")
         elif store in self._window.library.stores:
@@ -384,16 +384,16 @@ class StoreActions(QObject):
 
     def close_for_move(self, store: Store) -> None:
         """Close the store so that it can be moved. Blocks."""
-        (self._reopened or store).close()
-        self._reopened = None
+        (self._reopened_store or store).close()
+        self._reopened_store = None
 
     def open_again(self, path: Path) -> None:
         """Reopen a store that was not moved, so that its tabs can read again. Blocks."""
-        self._reopened = Store.open(path)
+        self._reopened_store = Store.open(path)
 
-    def _follow(self, moved: Moved) -> None:
+    def _follow(self, moved: StoreMove) -> None:
         window, new_path = self._window, moved.move.path
-        for store_window, store, tables in moved.opened:
+        for store_window, store, tables in moved.stores:
             if store_window not in _still_there([store_window]):
                 store.close()
                 continue
@@ -433,7 +433,7 @@ class StoreActions(QObject):
             many = f"{len(commits):,} changes" if len(commits) < MOST_COMMITS else "many changes"
             return table, commit_text(commits[0]) if len(commits) == 1 else many
 
-        def done(table_and_text: tuple[Table, str]) -> None:
+        def show(table_and_text: tuple[Table, str]) -> None:
             table, text = table_and_text
             window.library.count(table)
             for tab in tabs_of(window.tabs, store.path):
@@ -441,11 +441,11 @@ class StoreActions(QObject):
                     tab.reload()
                     tab.messages.say(f"In another program: {text}")
 
-        window.tasks.read(work, done, window.show_error, owner=self, quiet=True)
+        window.tasks.read(work, show, window.show_error, owner=self, quiet=True)
 
     # --------------------------------------------------------------- missing disks
 
-    def _say_lost(self, store: Store) -> None:
+    def _report_missing_store(self, store: Store) -> None:
         text = (
             f"{visible(store.name)} is no longer at {visible(str(store.path))}: its disk was removed, or its"
             " folder moved. What is on screen stays, and everything resumes when the store is back."
@@ -454,7 +454,7 @@ class StoreActions(QObject):
         window.sidebar.mark_missing(store.path, text)
         look = ("Look again", self.watch.look)
         for tab in tabs_of(window.tabs, store.path):
-            tab.failures.say_lost(text, look)
+            tab.failures.report_missing_store(text, look)
         for place in self._other_tabs(store):
             place.messages.say(text, look, kind="message-danger", stays=True)
 
@@ -463,27 +463,27 @@ class StoreActions(QObject):
         window = self._window
         names = joined_names(window.tabs, old)
 
-        def done(tables: Tables) -> None:
+        def show(tables: Tables) -> None:
             self._replace(old, new, tables)
             window.sidebar.mark_missing(new.path, "")
             for tab in tabs_of(window.tabs, new.path):
-                tab.failures.end_lost()
+                tab.failures.clear_missing_store()
                 if says:
                     tab.when_shown(partial(_say_back, tab, says))
 
         window.tasks.read(
-            lambda job: read_tables(new, names), done, window.show_error, owner=self, quiet=True
+            lambda job: read_tables(new, names), show, window.show_error, owner=self, quiet=True
         )
 
 
 def _say_back(tab: DatasetTab, text: str) -> None:
     """Say in a tab that its store is back, and offer to store what was typed meanwhile."""
     edits = tab.editing.edits
-    if not (count := len(edits.failed)):
+    if not (count := len(edits.failed_edits)):
         tab.messages.say(text, kind="message-success")
         return
     what = f"{quantity(count, 'edit')} {'was' if count == 1 else 'were'} not stored"
-    tab.messages.say(f"{text}. {what}", ("Store now", edits.commit_failed), stays=True)
+    tab.messages.say(f"{text}. {what}", ("Store now", edits.retry), stays=True)
 
 
 def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
@@ -491,7 +491,7 @@ def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
     return [store for store in stores if shiboken6.isValid(store.actions)]
 
 
-def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:
+def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> StoreMove:
     """Move the store. If that fails, it is reopened in its old place in each window. Blocks."""
     old = stores[0].store.path
     for store_window in stores:
@@ -506,4 +506,4 @@ def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:
     tables = [
         read_tables(store, store_window.names) for store_window, store in zip(stores, opened, strict=True)
     ]
-    return Moved(move, tuple(zip(stores, opened, tables, strict=True)))
+    return StoreMove(move, tuple(zip(stores, opened, tables, strict=True)))

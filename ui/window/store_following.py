@@ -54,13 +54,13 @@ def follow(tabs: TabSet, old: Store, new: Store, tables: Tables) -> None:
             continue
         tab.key = (str(new.path), table.name)
         tab.setProperty("tip", " / ".join(tab.key))
-        tab.visits.change_lines(lambda line: _moved(line, old, tables))
-        tab.line = _moved(tab.line, old, tables)
+        tab.visits.change_lines(lambda line: _line_after_move(line, old, tables))
+        tab.line = _line_after_move(tab.line, old, tables)
         tab.show_dataset(table)
     for tab in tabs.dataset_tabs:
         if any(_is_of(source, old) for source in tab.line.sources.values()):
-            tab.visits.change_lines(lambda line: _moved(line, old, tables))
-            tab.line = _moved(tab.line, old, tables)
+            tab.visits.change_lines(lambda line: _line_after_move(line, old, tables))
+            tab.line = _line_after_move(tab.line, old, tables)
             tab.reload()
 
 
@@ -68,7 +68,7 @@ def _is_of(source: object, store: Store) -> bool:
     return isinstance(source, Table) and source.store is store
 
 
-def _moved(line: Line, old: Store, tables: Tables) -> Line:
+def _line_after_move(line: Line, old: Store, tables: Tables) -> Line:
     """The line with the new store's tables in place of the old ones that its joins name."""
     sources = {
         name: tables.get(name, source) if _is_of(source, old) else source
@@ -138,7 +138,7 @@ class StoreWatch(QObject):
         self._identities: dict[Store, FileIdentity] = {}
         self._versions: dict[Store, dict[str, int]] = {}
         self.missing: set[Store] = set()
-        self._paused: set[Store] = set()
+        self._paused_stores: set[Store] = set()
         self._looking: Handle | None = None
         self.timer = QTimer(self, interval=LOOK_EVERY_MS)
         self.timer.timeout.connect(self.look)
@@ -146,14 +146,14 @@ class StoreWatch(QObject):
         self.timer.start()
 
     def pause(self, store: Store) -> None:
-        self._paused.add(store)
+        self._paused_stores.add(store)
 
     def forget(self, store: Store) -> None:
         """Stop checking a store that was closed or moved."""
         self._identities.pop(store, None)
         self._versions.pop(store, None)
         self.missing.discard(store)
-        self._paused.discard(store)
+        self._paused_stores.discard(store)
 
     def expect(self, store: Store, commit: Commit) -> None:
         """Expect a commit of this program, which its windows follow on their own."""
@@ -170,7 +170,7 @@ class StoreWatch(QObject):
         """Check the stores off the GUI thread: a missing disk may take long to report an error."""
         if self.is_looking:
             return
-        stores = [store for store in self._library.stores if store not in self._paused]
+        stores = [store for store in self._library.stores if store not in self._paused_stores]
 
         def work(job: Job) -> dict[Store, StoreState]:
             return {store: StoreState.of(store) for store in stores}
@@ -179,7 +179,7 @@ class StoreWatch(QObject):
 
     def _compare(self, states: dict[Store, StoreState]) -> None:
         for store, state in states.items():
-            if store not in self._library.stores or store in self._paused:
+            if store not in self._library.stores or store in self._paused_stores:
                 continue
             now = state.identity
             known = self._identities.setdefault(store, now)
@@ -212,18 +212,18 @@ class StoreWatch(QObject):
             store.close()
             return Store.open(store.path, read_only=store.read_only)
 
-        def done(opened: Store | None) -> None:
-            self._paused.discard(store)
+        def finish(opened: Store | None) -> None:
+            self._paused_stores.discard(store)
             if opened is not None:
                 self.forget(store)
                 self.reopened.emit(store, opened)
 
-        def failed(error: Exception) -> None:
-            self._paused.discard(store)
+        def fail(error: Exception) -> None:
+            self._paused_stores.discard(store)
             if not isinstance(error, LamellaError):
                 self._tasks.failed.emit(error)
 
-        self._tasks.read(work, done, failed, discard=_close, owner=self, quiet=True)
+        self._tasks.read(work, finish, fail, discard=_close, owner=self, quiet=True)
 
 
 def _close(store: Store | None) -> None:

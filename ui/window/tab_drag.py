@@ -31,7 +31,7 @@ DRAG_EVENTS = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
 class DragWindow(Protocol):
     tabs: TabSet
     workspace: Workspace
-    others: Callable[[], Sequence[Any]]
+    other_windows: Callable[[], Sequence[Any]]
 
     def move_tab(self, target: Any = None, place: QPoint | None = None) -> None: ...
 

@@ -195,7 +195,7 @@ class FollowClicks(QObject):
     def __init__(self, relations: TabRelations, grid: GridView) -> None:
         super().__init__(relations)
         self._relations, self._grid = relations, grid
-        self._pressed: tuple[QPoint, tuple[int, int]] | None = None
+        self._press: tuple[QPoint, tuple[int, int]] | None = None
         self._is_hand = False
         grid.viewport().installEventFilter(self)
 
@@ -207,14 +207,14 @@ class FollowClicks(QObject):
         if kind is QEvent.Type.MouseButtonPress:
             leads = with_control and event.button() is Qt.MouseButton.LeftButton and self._leads_on(point)
             cell = self._grid.cell_at(point) if leads else None
-            self._pressed = None if cell is None else (point, cell)
+            self._press = None if cell is None else (point, cell)
         elif kind is QEvent.Type.MouseMove and not event.buttons():
             return self._point(with_control and self._leads_on(point))
-        elif kind is QEvent.Type.MouseMove and self._pressed is not None:
-            if (point - self._pressed[0]).manhattanLength() >= QApplication.startDragDistance():
-                self._pressed = None
-        elif kind is QEvent.Type.MouseButtonRelease and self._pressed is not None:
-            cell, self._pressed = self._pressed[1], None
+        elif kind is QEvent.Type.MouseMove and self._press is not None:
+            if (point - self._press[0]).manhattanLength() >= QApplication.startDragDistance():
+                self._press = None
+        elif kind is QEvent.Type.MouseButtonRelease and self._press is not None:
+            cell, self._press = self._press[1], None
             if self._grid.cell_at(point) == cell and self._grid.selection.current == cell:
                 QTimer.singleShot(0, self, lambda: self._relations.choose(self._grid.current_name))
         return False

@@ -19,7 +19,7 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.pending_tab import PendingTab
 
 Key = tuple[str, ...]
-UNSAVED = " •"
+UNSAVED_MARK = " •"
 AWAY = 2
 """How far from the bar a tab must be dragged to leave it, in multiples of Qt's drag distance."""
 
@@ -48,21 +48,21 @@ class TabBar(QTabBar):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._pressed = False
+        self._is_pressed = False
         theme.current().changed.connect(self._fit_crosses)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._pressed = event.button() is Qt.MouseButton.LeftButton and self._tab_under(event) >= 0
+        self._is_pressed = event.button() is Qt.MouseButton.LeftButton and self._tab_under(event) >= 0
         if event.button() is not Qt.MouseButton.MiddleButton:
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         y, far = event.position().toPoint().y(), AWAY * QApplication.startDragDistance()
         is_away = not -far <= y <= self.height() + far
-        if not (self._pressed and is_away and event.buttons() & Qt.MouseButton.LeftButton):
+        if not (self._is_pressed and is_away and event.buttons() & Qt.MouseButton.LeftButton):
             super().mouseMoveEvent(event)
             return
-        self._pressed = False
+        self._is_pressed = False
         left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
         place, keys = event.position(), event.modifiers()
         over = QMouseEvent(QEvent.Type.MouseButtonRelease, place, event.globalPosition(), left, none, keys)
@@ -73,7 +73,7 @@ class TabBar(QTabBar):
         return self.tabAt(event.position().toPoint())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._pressed = False
+        self._is_pressed = False
         if event.button() is not Qt.MouseButton.MiddleButton:
             super().mouseReleaseEvent(event)
             return
@@ -113,7 +113,7 @@ class TabSet(QStackedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.closed: list[Key | Mapping[str, Any]] = []
+        self.closed_tabs: list[Key | Mapping[str, Any]] = []
         """The keys of closed tabs, or their workspace items."""
         self.item_of: Callable[[QWidget], Mapping[str, Any] | None] = lambda widget: None
         self.may_close: Callable[[QWidget], bool] = lambda widget: True
@@ -192,7 +192,7 @@ class TabSet(QStackedWidget):
         return next(
             (
                 tab for tab in self.pending_tabs
-                if tab.workspace_kind == kind and tab.saved.get("store") == str(store)
+                if tab.workspace_kind == kind and tab.saved_state.get("store") == str(store)
             ),
             None,
         )  # fmt: skip
@@ -245,7 +245,7 @@ class TabSet(QStackedWidget):
     def mark(self, widget: QWidget, unsaved: str) -> None:
         """Mark a tab as unsaved, with a text for its tooltip; an empty text removes the mark."""
         place, title = self.tabs.indexOf(widget), without_mnemonic(widget.property("title"))
-        text, tip = title + (UNSAVED if unsaved else ""), widget.property("tip")
+        text, tip = title + (UNSAVED_MARK if unsaved else ""), widget.property("tip")
         if self.tabs.tabText(place) != text:
             self.tabs.setTabText(place, text)
         self.tabs.setTabToolTip(place, f"{tip}\n{unsaved}, not saved yet" if unsaved else tip)
@@ -268,10 +268,10 @@ class TabSet(QStackedWidget):
         if isinstance(widget, DatasetTab | PendingTab):
             closed = self.item_of(widget) or widget.key
             if closed is not None:
-                self.closed.append(closed)
+                self.closed_tabs.append(closed)
             widget.stop()
         elif isinstance(widget, Reopenable):
-            self.closed.append(widget.closed_key)
+            self.closed_tabs.append(widget.closed_key)
             widget.stop()
         self.tabs.removeTab(place)
         widget.deleteLater()

@@ -261,13 +261,13 @@ def ask_table(window: Window, made_of: MadeOf | None = None) -> None:
             own = next((store for store in stores if str(store.path) == tab.key[0]), tab.statement_store)
             stores.sort(key=lambda store: store is not own)
         dialog = NewTableDialog(stores, window.tasks, made_of, widget_of(window))
-        dialog.created.connect(lambda table: window.library.open_imported([table]))
+        dialog.created.connect(lambda table: window.library.show_imports([table]))
         dialog.open()
 
     window.library.when_home(ask)
 
 
-def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
+def ask_table_of_rows(window: Window, tab: DatasetTab) -> None:
     """Ask for a new table of the rows and columns that a tab shows, in their order."""
     view = tab.view
     if view is None:

@@ -48,14 +48,14 @@ class Versions(QObject):
         self.banner: VersionBanner | None = None
 
     @property
-    def pinned(self) -> int | None:
+    def pinned_version(self) -> int | None:
         """The version at which the tab stays; None if it shows the newest, or a file."""
         dataset = self._tab.dataset
         return dataset.version if isinstance(dataset, OldVersion) else None
 
     def put_banner(self, layout: QVBoxLayout) -> None:
         """Put the banner above the rows of an earlier version."""
-        version = self.pinned
+        version = self.pinned_version
         if version is None:
             return
         self.banner = VersionBanner(version)
@@ -84,10 +84,10 @@ class Versions(QObject):
     def restore(self, version: int) -> None:
         """Make the content of a version the newest again, as a commit."""
 
-        def restored(table: Table, job: Job) -> Commit:
+        def change(table: Table, job: Job) -> Commit:
             return table.history.restore(version, f"restore version {version}", job)
 
-        self._commit(restored, f"Restoring version {version}")
+        self._commit(change, f"Restoring version {version}")
 
     def undo_to(self, version: int) -> None:
         """Undo all commits after a version, as one commit that can be redone."""
@@ -144,18 +144,18 @@ class Versions(QObject):
         if table is None:
             return
 
-        def done(done_text: str) -> None:
+        def report_success(done_text: str) -> None:
             tab.messages.say(visible(done_text), kind="message-success")
             self.changed.emit()
 
-        def failed(error: Exception) -> None:
+        def show_failure(error: Exception) -> None:
             if isinstance(error, LamellaError):
                 tab.messages.say(message(error), kind="message-danger")
             else:
                 tab.tasks.failed.emit(error)
             self.changed.emit()
 
-        tab.tasks.write(lambda job: work(table, job), done, failed, owner=self, text=text)
+        tab.tasks.write(lambda job: work(table, job), report_success, show_failure, owner=self, text=text)
 
 
 class VersionBanner(QFrame):

@@ -79,8 +79,8 @@ class Workspace(QObject):
         self.entry, self.is_on = entry, True
         self._window, self._splitter = window, splitter
         self._states: dict[WorkspaceTab, dict[str, Any]] = {}
-        self._changed: set[QWidget] = set()
-        self._watched: set[QWidget] = set()
+        self._changed_tabs: set[QWidget] = set()
+        self._watched_tabs: set[QWidget] = set()
         self._gone_stores: list[str] = []
         self._number = 0
         self._opens = False
@@ -106,7 +106,7 @@ class Workspace(QObject):
         def work(job: Job) -> None:
             entry.save(state, number)
 
-        self._window.tasks.read(work, None, self._not_saved, owner=self, quiet=True)
+        self._window.tasks.read(work, None, self._report_failure, owner=self, quiet=True)
 
     def close(self, is_restored: bool) -> None:
         """Save for the last time, on this thread. `is_restored` says whether the window returns at the next
@@ -119,7 +119,7 @@ class Workspace(QObject):
         try:
             self.entry.save(self._collect(), self._number)
         except LamellaError as error:
-            self._not_saved(error)
+            self._report_failure(error)
         self.entry.release()
 
     def item_of(self, widget: QWidget) -> dict[str, Any] | None:
@@ -143,7 +143,7 @@ class Workspace(QObject):
             self._soon.stop()
             self.entry.forget()
 
-    def _not_saved(self, error: Exception) -> None:
+    def _report_failure(self, error: Exception) -> None:
         log.warning("The workspace was not saved: %s", error, exc_info=not isinstance(error, LamellaError))
         self.failed.emit(error)
 
@@ -152,11 +152,11 @@ class Workspace(QObject):
         self._number += 1
         workspace_tabs = [widget for widget in tabs.widgets if isinstance(widget, WorkspaceTab)]
         self._states = {
-            widget: widget.state() if widget in self._changed or widget not in self._states
+            widget: widget.state() if widget in self._changed_tabs or widget not in self._states
             else self._states[widget]
             for widget in workspace_tabs
         }  # fmt: skip
-        self._changed.clear()
+        self._changed_tabs.clear()
         stores = [str(store.path) for store in window.library.stores]
         return {
             GEOMETRY: base64.b64encode(window.saveGeometry().data()).decode(),
@@ -169,16 +169,16 @@ class Workspace(QObject):
 
     def _follow_tabs(self) -> None:
         for widget in self._window.tabs.widgets:
-            if isinstance(widget, WorkspaceTab) and widget not in self._watched:
-                self._watched.add(widget)
+            if isinstance(widget, WorkspaceTab) and widget not in self._watched_tabs:
+                self._watched_tabs.add(widget)
                 widget.state_changed.connect(lambda widget=widget: self._mark(widget))
-                widget.destroyed.connect(lambda _=None, widget=widget: self._watched.discard(widget))
+                widget.destroyed.connect(lambda _=None, widget=widget: self._watched_tabs.discard(widget))
         self.save_soon()
         if self._opens:
             self.open_current()
 
     def _mark(self, widget: QWidget) -> None:
-        self._changed.add(widget)
+        self._changed_tabs.add(widget)
         self.save_soon()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -65,8 +65,8 @@ class Child:
                     self._talk(process, watch)
                     status = process.wait()
             self.job.check()
-            if watch.passed:
-                self._pass_on(self._failure(f"Ended: {watch.passed}", "", LIMIT))
+            if watch.reason:
+                self._pass_on(self._failure(f"Ended: {watch.reason}", "", LIMIT))
             elif status != 0 and not self._has_failed:
                 self._pass_on(self._crash(status, errors))
 
@@ -78,7 +78,7 @@ class Child:
             for line in process.stdout:
                 message = from_line(line)
                 if isinstance(message, (Surroundings, Doing)):
-                    watch.rest()
+                    watch.stop_looking()
                 self._pass_on(message)
                 if isinstance(message, Doing):
                     self._pause.wait(self.job)
@@ -88,7 +88,7 @@ class Child:
             return
         except BadData as error:
             self.job.check()  # after a kill, a truncated line is no error
-            if not watch.passed:
+            if not watch.reason:
                 self._pass_on(self._failure(str(error), line))
 
     def _pass_on(self, message: Message) -> None:

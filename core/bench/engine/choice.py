@@ -97,7 +97,7 @@ class Choice:
         first, *more = self.parts
         titles = [entry_named(name).title for name in self.systems]
         more_text = f" and {len(more)} more" if more else ""
-        listing = ", ".join(titles) if len(titles) <= FEW else f"{len(titles)} systems"
+        listing = ", ".join(titles) if len(titles) <= MOST_TITLES else f"{len(titles)} systems"
         return f"{first.workload.title}{more_text}: {listing}"
 
     @property
@@ -136,7 +136,7 @@ class Choice:
         return [*(["--fresh"] if self.fresh else []), *words]
 
 
-FEW = 4
+MOST_TITLES = 4
 """The maximum number of systems that a title names; more are counted."""
 
 

@@ -27,7 +27,7 @@ from lamella.core.bench.engine.choice import Choice, Trial, plan_trials
 from lamella.core.bench.engine.protocol import Doing, Ended
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import shown_bytes
-from lamella.core.bench.results.records import from_saved, to_saved
+from lamella.core.bench.results.records import from_saved_names, to_saved_names
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 
@@ -105,19 +105,19 @@ class Costs:
 
 def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
     """The costs measured for this release, overridden by `newer` ones, which come oldest first."""
-    return Costs([*shipped(), *newer])
+    return Costs([*shipped_processes(), *newer])
 
 
 @cache
-def shipped() -> Sequence[Ended]:
+def shipped_processes() -> Sequence[Ended]:
     source = files("lamella.resources") / "bench" / "costs.json"
-    return tuple(Ended(**from_saved(item)) for item in json.loads(source.read_text(encoding="utf-8")))
+    return tuple(Ended(**from_saved_names(item)) for item in json.loads(source.read_text(encoding="utf-8")))
 
 
 def to_json(ends: Iterable[Ended]) -> str:
     """The text of the shipped file: a line for each workload, system and size, with its last measurement."""
     last: Mapping[Any, Ended] = {(end.workload, end.system, end.rows, end.table_rows): end for end in ends}
-    lines = (json.dumps(to_saved(vars(last[key]))) for key in sorted(last))
+    lines = (json.dumps(to_saved_names(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 

@@ -17,10 +17,10 @@ _S = TypeVar("_S", bound=Sample)
 
 @dataclass(frozen=True)
 class _Right:
-    """The right answer. `said_by` is the system that gave it first, if it was not known beforehand."""
+    """The right answer. `system` is the system that gave it first, if it was not known beforehand."""
 
     checksum: str
-    said_by: str = ""
+    system: str = ""
 
 
 @dataclass
@@ -64,14 +64,14 @@ def point_of(result: Sample | Failure) -> Point:
     return result.operation, result.system, result.rows
 
 
-def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
+def trusted_samples(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
     """The samples of systems that never gave a wrong answer at that point: right ones may be luck."""
     wrong = {(failure.workload, point_of(failure)) for failure in failures if failure.kind == WRONG}
     return [sample for sample in samples if not wrong or (sample.workload, point_of(sample)) not in wrong]
 
 
 def _against(right: _Right) -> str:
-    title = entry_named(right.said_by).title if right.said_by else ""
+    title = entry_named(right.system).title if right.system else ""
     return f"Differs from the answer of {title}" if title else "Wrong answer"
 
 
@@ -83,7 +83,7 @@ def _checksum_text(checksum: str) -> str:
 def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[Expected]:
     """The right answers of operations, as far as they are known beforehand. For tables, operations with the
     same answer are computed once."""
-    expected, answers = family_of(workload).expected, dict[Any, str]()
+    expected, answers = family_of(workload).answer_function, dict[Any, str]()
     if expected is None:
         return
     for name in operations:

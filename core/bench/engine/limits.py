@@ -44,12 +44,12 @@ def most_memory() -> int:
 class Watch:
     """Watches a child on its own thread, and calls `end` once when a limit is exceeded.
 
-    It does not watch before `begin` and after `rest`, so that a paused benchmark does not run out of time.
-    Memory is that of the process and its children, read ten times a second. Children are looked up only every
-    other second, because that takes a hundred times longer."""
+    It does not watch before `begin` and after `stop_looking`, so that a paused benchmark does not run out of
+    time. Memory is that of the process and its children, read ten times a second. Children are looked up
+    only every other second, because that takes a hundred times longer."""
 
     def __init__(self, pid: int, limits: Limits, end: Callable[[], None]) -> None:
-        self.passed = ""
+        self.reason = ""
         self._pid, self._limits, self._end = pid, limits, end
         self._condition = threading.Condition()
         self._deadline: float | None = None
@@ -80,17 +80,17 @@ class Watch:
             self._looking = True
             self._condition.notify()
 
-    def rest(self) -> None:
+    def stop_looking(self) -> None:
         with self._condition:
             self._looking = False
 
     def _watch(self) -> None:
         with self._condition:
-            while not self._over and not self.passed:
-                self.passed = self._look() if self._looking else ""
-                if not self.passed:
+            while not self._over and not self.reason:
+                self.reason = self._look() if self._looking else ""
+                if not self.reason:
                     self._condition.wait(self._pause())
-        if self.passed:
+        if self.reason:
             self._end()
 
     def _pause(self) -> float | None:
@@ -143,7 +143,7 @@ class Pause:
         self._running.set()
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         return not self._running.is_set()
 
     def pause(self) -> None:

@@ -166,7 +166,7 @@ class Cycle(ABC, Generic[B]):
 
     def __init__(self, system: B, workload: Workload, rows: int) -> None:
         self.system, self.workload, self.rows = system, workload, rows
-        self._unchecked: list[tuple[str, Cost, int]] = []
+        self._unchecked_samples: list[tuple[str, Cost, int]] = []
 
     def step(self, name: str) -> Iterator[Sample]:
         if name not in self.steps:
@@ -175,14 +175,14 @@ class Cycle(ABC, Generic[B]):
 
     def settle(self) -> Iterator[Sample]:
         """Check the changes that no timed read has checked yet."""
-        if self._unchecked:
+        if self._unchecked_samples:
             self.system.open(writing=False)
-            digest = self._digest_of_all()
+            digest = self._database_digest()
             self.system.close()
-            yield from self._checked(digest)
+            yield from self._checked_samples(digest)
 
     @abstractmethod
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         """The checksum of everything in the open database."""
 
     def _changing(self, work: Callable[[], None]) -> Cost:
@@ -203,9 +203,9 @@ class Cycle(ABC, Generic[B]):
     def _owe(self, *operations: tuple[str, Cost]) -> None:
         size = self.system.disk_bytes()
         pairs = (operation for operation in operations if self.workload.has(operation[0]))
-        self._unchecked.extend((operation, cost, size) for operation, cost in pairs)
+        self._unchecked_samples.extend((operation, cost, size) for operation, cost in pairs)
 
-    def _checked(self, digest: str) -> Iterator[Sample]:
-        for operation, cost, size in self._unchecked:
+    def _checked_samples(self, digest: str) -> Iterator[Sample]:
+        for operation, cost, size in self._unchecked_samples:
             yield Sample(operation, cost, size, digest)
-        self._unchecked.clear()
+        self._unchecked_samples.clear()

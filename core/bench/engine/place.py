@@ -30,7 +30,7 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
     """A new folder in `parent`, or in the system's temporary folder. Raises FileProblem."""
     where = parent or Path(tempfile.gettempdir())
     try:
-        remove_abandoned(where)
+        remove_abandoned_folders(where)
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
         folder.joinpath(OWNER).write_text(json.dumps(_owner(os.getpid())), encoding="utf-8")
     except OSError as error:
@@ -44,7 +44,7 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
         remove_folder(folder)
 
 
-def remove_abandoned(where: Path) -> list[Path]:
+def remove_abandoned_folders(where: Path) -> list[Path]:
     """Remove the folders of benchmarks on this computer whose process has ended, and return them."""
     abandoned = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
     for folder in abandoned:

@@ -75,7 +75,7 @@ def run(
         for number, (part, trials) in enumerate(zip(choice.parts, planned, strict=True)):
             home = place / str(number)
             home.mkdir()
-            workload = family_of(part.workload).prepared(part.workload, part.rows, home, job)
+            workload = family_of(part.workload).prepare(part.workload, part.rows, home, job)
             records += WorkloadRun(workload, home, under).run(trials)
     under.clock.end()
     return records

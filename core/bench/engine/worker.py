@@ -91,7 +91,7 @@ class Worker:
 
     def _introduce(self, system: type[System]) -> None:
         spec, facts = self.spec, environment(self.spec.folder)
-        version, by = system.answering_version(), system.answered_by()
+        version, by = system.answering_version(), system.stand_in()
         if by:
             facts[ANSWERED_BY] = by
         self.tell(Surroundings(spec.system, version, system.describe(), facts, spec.workload))

@@ -49,7 +49,7 @@ class Worker:
         self.columns: List[str] = spec["options"]["columns"]
         self._current_step: Tuple[int, str] = (0, "")
         self._past_steps: List[str] = []
-        self._unchecked: List[Tuple[str, Cost, int]] = []
+        self._unchecked_samples: List[Tuple[str, Cost, int]] = []
 
     def run(self) -> None:
         """Do all repeats; stop at the first failure of the system, and report it."""
@@ -79,20 +79,20 @@ class Worker:
 
     def _create(self, system: System, repeat: int) -> None:
         rows = read_rows(Path(self.spec["folder"], DATA), self.columns)
-        prepared, preparation = measured(lambda: system.prepare(rows))
-        _, opening = measured(lambda: system.open(True))
-        _, creating = measured(lambda: system.create(prepared))
-        _, closing = measured(system.close)
+        prepared, preparation = measure(lambda: system.prepare(rows))
+        _, opening = measure(lambda: system.open(True))
+        _, creating = measure(lambda: system.create(prepared))
+        _, closing = measure(system.close)
         cost, size = opening.and_then(creating).and_then(closing), _disk_bytes(system.folder)
-        self._unchecked.append(("create", cost, size))
-        self._unchecked.append(("create_with_preparation", preparation.and_then(cost), size))
+        self._unchecked_samples.append(("create", cost, size))
+        self._unchecked_samples.append(("create_with_preparation", preparation.and_then(cost), size))
 
     def _read(self, system: System, repeat: int) -> None:
-        _, opening = measured(lambda: system.open(False))
-        answer, reading = measured(system.read)
+        _, opening = measure(lambda: system.open(False))
+        answer, reading = measure(system.read)
         first = checksum(system.as_rows(answer))
         del answer
-        answer, again = measured(system.read)
+        answer, again = measure(system.read)
         second = checksum(system.as_rows(answer))
         del answer
         system.close()
@@ -103,15 +103,15 @@ class Worker:
 
     def _settle(self, system: System, repeat: int) -> None:
         """Read once more to check the changes that no timed read has checked."""
-        if self._unchecked:
+        if self._unchecked_samples:
             system.open(False)
             self._check(system, repeat, checksum(system.as_rows(system.read())))
             system.close()
 
     def _check(self, system: System, repeat: int, digest: str) -> None:
-        for operation, cost, size in self._unchecked:
+        for operation, cost, size in self._unchecked_samples:
             self._record(system, repeat, operation, cost, size, digest)
-        self._unchecked = []
+        self._unchecked_samples = []
 
     def _record(
         self,
@@ -165,7 +165,7 @@ class Cost(NamedTuple):
         )
 
 
-def measured(work: Callable[[], Any]) -> Tuple[Any, Cost]:
+def measure(work: Callable[[], Any]) -> Tuple[Any, Cost]:
     """Run `work` and return its answer and cost.
 
     The garbage collector starts clean, and in CPython skips existing objects.

@@ -132,7 +132,7 @@ class Records(Sequence[Record]):
 
 
 def batches_of(records: Sequence[Record]) -> tuple[Batch, ...]:
-    return records.batches if isinstance(records, Records) else batched(map(_row, records))
+    return records.batches if isinstance(records, Records) else group_rows(map(_row, records))
 
 
 def _row(record: Record) -> Row:
@@ -150,7 +150,7 @@ class _Group:
     num_calls: int = 0
 
 
-def batched(rows: Iterable[Row]) -> tuple[Batch, ...]:
+def group_rows(rows: Iterable[Row]) -> tuple[Batch, ...]:
     """Group rows into batches, in the order of their first samples."""
     groups: dict[Row, _Group] = {}
     result: list[tuple[Row, _Group]] = []

@@ -29,7 +29,7 @@ class Console:
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
         self.failures: list[Failure] = []
-        self.unsupported: list[Unsupported] = []
+        self.unsupported_steps: list[Unsupported] = []
         self.surroundings: dict[str, dict[str, Any]] = {}
 
     def receive(self, message: Message) -> None:
@@ -40,7 +40,7 @@ class Console:
                 self.failures.append(message)
                 self.say(failure_line(message))
             case Unsupported(_, system, step, reason):
-                self.unsupported.append(message)
+                self.unsupported_steps.append(message)
                 self.say(f"{system}, {step.replace('_', ' ')}: not supported. {reason}")
             case Surroundings():
                 self._note(message)

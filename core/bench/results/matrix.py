@@ -65,20 +65,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """The subject against one rival. `own` and `other` are seconds or bytes, or 0 if there is no figure;
-    `note` says why there is none."""
+    """The subject against one rival. `value` and `rival_value` are seconds or bytes, or 0 if there is no
+    figure; `note` says why there is none."""
 
     column: Column
     rival: str
     outcome: str
-    own: float = 0.0
-    other: float = 0.0
+    value: float = 0.0
+    rival_value: float = 0.0
     note: str = ""
 
     @property
     def factor(self) -> float:
         """How many times less the subject takes; below 1, it takes more. 0 if there is no figure."""
-        return self.other / self.own if self.own else 0.0
+        return self.rival_value / self.value if self.value else 0.0
 
     @property
     def times(self) -> float:
@@ -103,9 +103,9 @@ class Cell:
 
     def sentence(self, subject: str) -> str:
         """The outcome as a sentence with the subject's title, for a tooltip."""
-        if not self.own:
+        if not self.value:
             return self.note or "Not measured"
-        figures = f"{self.column.text_of(self.own)} against {self.column.text_of(self.other)}"
+        figures = f"{self.column.text_of(self.value)} against {self.column.text_of(self.rival_value)}"
         rival = entry_named(self.rival).title
         if self.outcome == UNSURE:
             return f"{self.column.title}: spreads of {subject} and {rival} overlap ({figures})"
@@ -182,7 +182,7 @@ class Matrix:
     def nearest(self, column: Column) -> Cell | None:
         """The cell of the best rival in a column; None if no two systems have a figure."""
         cells = (self.cells[rival, column] for rival in self.rivals)
-        return min((cell for cell in cells if cell.own), key=_factor, default=None)
+        return min((cell for cell in cells if cell.value), key=_factor, default=None)
 
     def table(self) -> ReportTable:
         """The matrix as a table, with a line for each rival."""
@@ -265,7 +265,7 @@ class Matrices:
 
     def _cell(self, column: Column, rival: str, pair: _Pair) -> Cell:
         known = self._cells.get((rival, column))
-        if known is not None and known[0].same_as(pair):
+        if known is not None and known[0].is_same(pair):
             return known[1]
         cell = pair.cell(column, rival)
         self._cells[rival, column] = (pair, cell)
@@ -291,21 +291,21 @@ class _Pair(NamedTuple):
     rows: int
     subject: str
     statistic: str
-    own: Summary | None
-    other: Summary | None
+    summary: Summary | None
+    rival_summary: Summary | None
     own_loss: tuple[str, str] | None
     loss: tuple[str, str] | None
 
-    def same_as(self, pair: _Pair) -> bool:
+    def is_same(self, pair: _Pair) -> bool:
         """Whether nothing changed. Summaries are compared by identity: a tally keeps them until samples
         come."""
-        return self.own is pair.own and self.other is pair.other and (
+        return self.summary is pair.summary and self.rival_summary is pair.rival_summary and (
             (self.rows, self.subject, self.statistic, self.own_loss, self.loss)
             == (pair.rows, pair.subject, pair.statistic, pair.own_loss, pair.loss)
         )  # fmt: skip
 
     def cell(self, column: Column, rival: str) -> Cell:
-        own, other = self.own, self.other
+        own, other = self.summary, self.rival_summary
         values = [STATISTICS[self.statistic](summary) if summary else 0.0 for summary in (own, other)]
         if own is not None and other is not None and all(values):
             outcome = _outcome(own, other, self.statistic, values[1] / values[0])

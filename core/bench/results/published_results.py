@@ -62,7 +62,7 @@ class PublishedLine:
 
 
 @cache
-def published(workload: str) -> tuple[PublishedLine, ...]:
+def publications(workload: str) -> tuple[PublishedLine, ...]:
     """All lines published for a workload; empty if there are none. Raises UnknownWorkload."""
     source = files("lamella.resources") / "published" / f"{workload_named(workload).id}.json"
     if not source.is_file():
@@ -73,7 +73,7 @@ def published(workload: str) -> tuple[PublishedLine, ...]:
 
 def published_lines(workload: str, operation: str, quantity: str = "seconds") -> list[PublishedLine]:
     return [
-        line for line in published(workload) if operation in line.operations and line.quantity == quantity
+        line for line in publications(workload) if operation in line.operations and line.quantity == quantity
     ]
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from lamella.core.bench.registry import name_of_any
+from lamella.core.bench.registry import accepted_name
 from lamella.core.errors import BadData, FileProblem, shown, visible
 
 COLD, WARM = "cold", "warm"
@@ -91,9 +91,9 @@ class Record:
         if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
             raise BadData("A benchmark record has different fields in this version", wrong, _WRITE_AGAIN)
         figures = item.get("figures")
-        return typed(cls, item | {
+        return parse_row(cls, item | {
             "latencies": seconds_of(item.get("latencies", [])),
-            "figures": None if figures is None else typed(Figures, object_of(figures)),
+            "figures": None if figures is None else parse_row(Figures, object_of(figures)),
         })  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,12 +138,12 @@ _SAVED_NAMES = {"system": "backend"}
 """Fields that have another name in saved runs and results files, which earlier versions also wrote."""
 
 
-def to_saved(item: Mapping[str, Any]) -> dict[str, Any]:
+def to_saved_names(item: Mapping[str, Any]) -> dict[str, Any]:
     """The fields with their names in saved runs and results files."""
     return {_SAVED_NAMES.get(name, name): value for name, value in item.items()}
 
 
-def from_saved(item: Mapping[str, Any]) -> dict[str, Any]:
+def from_saved_names(item: Mapping[str, Any]) -> dict[str, Any]:
     """The fields with their names in the program."""
     renamed = {old: name for name, old in _SAVED_NAMES.items() if name not in item}
     return {renamed.get(name, name): value for name, value in item.items()}
@@ -152,7 +152,7 @@ def from_saved(item: Mapping[str, Any]) -> dict[str, Any]:
 def _wrong_fields(known: set[str], fields: set[str]) -> str:
     sides = {"it lacks": known - fields, "it has the unknown": fields - known}
     return "; ".join(
-        f"{what} {', '.join(sorted(to_saved(dict.fromkeys(names))))}"
+        f"{what} {', '.join(sorted(to_saved_names(dict.fromkeys(names))))}"
         for what, names in sides.items()
         if names
     )
@@ -183,13 +183,13 @@ def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], str], ...]:
     )
 
 
-def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
+def parse_row(kind: type[_T], row: Mapping[str, Any]) -> _T:
     """An object from a row of a file, whose values may have any type, whatever its columns say.
 
     Control characters in text are made visible, and unknown systems keep their names. Raises BadData for
     values that a field cannot have.
     """
-    row = from_saved(row)
+    row = from_saved_names(row)
     for name, types, type_name in _fields(kind):  # type: ignore[arg-type]
         value: Any = row.get(name)
         if not isinstance(value, types):
@@ -216,7 +216,7 @@ def _text(kind: type, name: str, value: str) -> str:
     if len(value) > MOST_TEXT:
         raise BadData(f"{kind.__name__}.{name} has {len(value):,} characters; the maximum is {MOST_TEXT:,}")
     text = value if value.isprintable() else visible(value)
-    return name_of_any(text) if name == "system" else text
+    return accepted_name(text) if name == "system" else text
 
 
 def seconds_of(value: Any) -> tuple[float, ...]:
@@ -240,7 +240,7 @@ def is_time(seconds: float) -> bool:
 
 
 def to_json(records: Iterable[Record]) -> str:
-    return json.dumps([to_saved(record.to_dict()) for record in records], indent=1)
+    return json.dumps([to_saved_names(record.to_dict()) for record in records], indent=1)
 
 
 def from_json(text: str) -> list[Record]:
@@ -255,7 +255,7 @@ def from_json(text: str) -> list[Record]:
 
 
 def _from_item(item: Any) -> Record:
-    return Record.from_dict(from_saved(object_of(item)))
+    return Record.from_dict(from_saved_names(object_of(item)))
 
 
 def read_json(path: Path) -> list[Record]:

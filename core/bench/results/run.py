@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from lamella.core.bench.engine.choice import Choice
-from lamella.core.bench.engine.judge import trusted
+from lamella.core.bench.engine.judge import trusted_samples
 from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import entry_named
@@ -147,7 +147,7 @@ class Recording:
             command="\n".join(self.choice.commands),
             seconds=monotonic() - self._start_time,
             choice=self.choice,
-            records=tuple(trusted(self.records, self.failures)),
+            records=tuple(trusted_samples(self.records, self.failures)),
             failures=tuple(self.failures),
             unsupported=tuple(self.unsupported),
             surroundings=tuple(self.surroundings),

@@ -20,17 +20,17 @@ from typing import Any
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
-from lamella.core.bench.registry import UnknownWorkload, name_of_any, plain_name
+from lamella.core.bench.registry import UnknownWorkload, accepted_name, plain_name
 from lamella.core.bench.results.batches import (
     COLUMNS,
     INTEGER,
     Batch,
     Records,
     Row,
-    batched,
     batches_of,
     column_bytes,
     columns_of,
+    group_rows,
 )
 from lamella.core.bench.results.records import (
     LEAST_SECONDS,
@@ -39,9 +39,9 @@ from lamella.core.bench.results.records import (
     Figures,
     Record,
     Sample,
+    parse_row,
     seconds_of,
-    to_saved,
-    typed,
+    to_saved_names,
 )
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.errors import BadData, FileProblem, shown, visible
@@ -50,12 +50,12 @@ VERSION = 2
 APPLICATION = 0x6C616D72  # "lamr"
 WAY_OUT = "Move the file away or delete it: the next benchmark creates a new one"
 _POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
-_OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
+_RUN_KEY = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
 RUN_TABLES = ("runs", "samples", "batches", "failures", "unsupported", "surroundings", "ended")
 
 BATCHES = (
     f"""CREATE TABLE batches (
-        {_OF_RUN}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
+        {_RUN_KEY}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
         checksum TEXT NOT NULL, temperature TEXT NOT NULL, figures TEXT NOT NULL, samples INTEGER NOT NULL,
         {", ".join(f"{name} BLOB NOT NULL" for name in COLUMNS)})""",
     "CREATE INDEX batches_by_point ON batches (workload, operation, backend, rows)",
@@ -69,18 +69,18 @@ TABLES = (
         command TEXT NOT NULL, seconds REAL NOT NULL, choice TEXT NOT NULL, workloads TEXT NOT NULL,
         systems TEXT NOT NULL, sizes TEXT NOT NULL, repeats INTEGER NOT NULL)""",
     f"""CREATE TABLE samples (
-        {_OF_RUN}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
+        {_RUN_KEY}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL,
         repeat INTEGER NOT NULL, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL,
         peak_rss_bytes INTEGER NOT NULL, disk_bytes INTEGER NOT NULL, checksum TEXT NOT NULL,
         temperature TEXT NOT NULL, latencies TEXT NOT NULL)""",
     f"""CREATE TABLE failures (
-        {_OF_RUN}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, repeat INTEGER NOT NULL,
+        {_RUN_KEY}, {_POINT}, operation TEXT NOT NULL, rows INTEGER NOT NULL, repeat INTEGER NOT NULL,
         message TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL)""",
-    f"CREATE TABLE unsupported ({_OF_RUN}, {_POINT}, step TEXT NOT NULL, reason TEXT NOT NULL)",
+    f"CREATE TABLE unsupported ({_RUN_KEY}, {_POINT}, step TEXT NOT NULL, reason TEXT NOT NULL)",
     f"""CREATE TABLE surroundings (
-        {_OF_RUN}, {_POINT}, version TEXT NOT NULL, description TEXT NOT NULL, environment TEXT NOT NULL)""",
+        {_RUN_KEY}, {_POINT}, version TEXT NOT NULL, description TEXT NOT NULL, environment TEXT NOT NULL)""",
     f"""CREATE TABLE ended (
-        {_OF_RUN}, {_POINT}, rows INTEGER NOT NULL, table_rows INTEGER NOT NULL, repeats INTEGER NOT NULL,
+        {_RUN_KEY}, {_POINT}, rows INTEGER NOT NULL, table_rows INTEGER NOT NULL, repeats INTEGER NOT NULL,
         steps INTEGER NOT NULL, seconds REAL NOT NULL, memory_bytes INTEGER NOT NULL,
         disk_bytes INTEGER NOT NULL)""",
     "CREATE INDEX samples_by_point ON samples (workload, operation, backend, rows)",
@@ -178,7 +178,7 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
         ("surroundings", [_surroundings_row(surrounding) for surrounding in run.surroundings]),
         ("ended", [vars(end) for end in run.ended]),
     ):
-        insert_rows(connection, table, [{"run": number, **to_saved(item)} for item in items])
+        insert_rows(connection, table, [{"run": number, **to_saved_names(item)} for item in items])
     return number
 
 
@@ -199,12 +199,12 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
         **{name: row[name] for name in ("title", "command", "seconds", "note")},
     )
     return replace(
-        typed(SavedRun, vars(run)),
+        parse_row(SavedRun, vars(run)),
         records=Records((*_of_version_1(connection, number), *_batches(connection, number))),
-        failures=tuple(typed(Failure, item) for item in of("failures")),
-        unsupported=tuple(typed(Unsupported, item) for item in of("unsupported")),
+        failures=tuple(parse_row(Failure, item) for item in of("failures")),
+        unsupported=tuple(parse_row(Unsupported, item) for item in of("unsupported")),
         surroundings=tuple(map(_surroundings, of("surroundings"))),
-        ended=tuple(typed(Ended, item) for item in of("ended")),
+        ended=tuple(parse_row(Ended, item) for item in of("ended")),
     )
 
 
@@ -232,10 +232,10 @@ def _systems(run: SavedRun) -> Sequence[str]:
 
 def run_summary(row: dict[str, Any]) -> RunSummary:
     lists = {name: _list(row[name], str) for name in ("workloads", "systems")}
-    lists |= {"systems": tuple(map(name_of_any, lists["systems"])), "sizes": _list(row["sizes"], int)}
+    lists |= {"systems": tuple(map(accepted_name, lists["systems"])), "sizes": _list(row["sizes"], int)}
     environment = row.pop("environment")
     machine = "" if environment is None else machine_of(_environment(environment))
-    return typed(RunSummary, row | lists | {"started": _moment(row["started"]), "machine": machine})
+    return parse_row(RunSummary, row | lists | {"started": _moment(row["started"]), "machine": machine})
 
 
 def _moment(text: Any) -> datetime:
@@ -281,7 +281,7 @@ def _batch_row(batch: Batch) -> dict[str, Any]:
 
 
 _NAMES = ("workload", "system", "operation", "rows", "columns", "checksum", "temperature")
-_BATCH = (*to_saved(dict.fromkeys(_NAMES)), "figures", *COLUMNS)
+_BATCH = (*to_saved_names(dict.fromkeys(_NAMES)), "figures", *COLUMNS)
 _BATCH_TEXTS = [name for name in _BATCH if name not in (*COLUMNS, "rows", "columns")]
 _BATCH_CHECKS = {
     **{name: f"typeof({name}) = 'text' AND length({name}) <= {MOST_TEXT}" for name in _BATCH_TEXTS},
@@ -316,7 +316,7 @@ def _checked_batches(
     cursor.row_factory = None
     rows = cursor.execute(f"SELECT run, {', '.join(_BATCH)} FROM {which} ORDER BY rowid", values).fetchall()
     first = 1 + len(_NAMES) + 1
-    shown_text, shown_system = cache(visible), cache(lambda name: name_of_any(visible(name)))
+    shown_text, shown_system = cache(visible), cache(lambda name: accepted_name(visible(name)))
     for (run, workload, system, operation, num_rows, columns, checksum, warmth, figures, *_), arrays in zip(
         rows, columns_of([row[first:] for row in rows]), strict=True
     ):
@@ -325,7 +325,7 @@ def _checked_batches(
             Batch(
                 *(shown_text(workload), shown_system(system), shown_text(operation), num_rows, columns),
                 *(shown_text(checksum), shown_text(warmth)),
-                typed(Figures, _json(figures, dict)) if figures else None,
+                parse_row(Figures, _json(figures, dict)) if figures else None,
                 *arrays,
             ),
         )
@@ -361,18 +361,20 @@ def _checked_samples(
     unsound = connection.execute(f"SELECT {names} FROM {which} AND NOT ({_SOUND}) LIMIT 1", values).fetchone()
     if unsound is not None:
         latencies, figures = _calls(unsound["latencies"])
-        typed(Record, dict(unsound) | {"latencies": latencies, "figures": figures})  # raises with the reason
+        parse_row(
+            Record, dict(unsound) | {"latencies": latencies, "figures": figures}
+        )  # raises with the reason
         raise BadData("A sample has more latencies than a benchmark can measure")
     cursor = connection.cursor()
     cursor.row_factory = None
     lines = cursor.execute(f"SELECT run, {names} FROM {which} ORDER BY run, rowid", values)
     for run, rows in groupby(lines, key=itemgetter(0)):
-        for batch in batched(_rows_of_version_1(rows)):
+        for batch in group_rows(_rows_of_version_1(rows)):
             yield run, batch
 
 
 def _rows_of_version_1(records: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    shown_text, shown_system = cache(visible), cache(lambda name: name_of_any(visible(name)))
+    shown_text, shown_system = cache(visible), cache(lambda name: accepted_name(visible(name)))
     for _, workload, system, operation, checksum, temperature, latencies, *numbers in records:
         rows, columns, repeat, peak, disk, seconds, cpu = numbers
         calls, figures = _NO_CALLS if latencies == "[]" else _calls(latencies)
@@ -404,11 +406,11 @@ _NO_CALLS: tuple[tuple[float, ...], Figures | None] = ((), None)
 def _calls(text: str) -> tuple[tuple[float, ...], Figures | None]:
     """The latencies of many calls that were timed one by one, or figures that replace them."""
     value = _json(text, list, dict)
-    return ((), typed(Figures, value)) if isinstance(value, dict) else (seconds_of(value), None)
+    return ((), parse_row(Figures, value)) if isinstance(value, dict) else (seconds_of(value), None)
 
 
-def ended_of(row: dict[str, Any]) -> Ended:
-    return typed(Ended, {name: value for name, value in row.items() if name != "run"})
+def process_of(row: dict[str, Any]) -> Ended:
+    return parse_row(Ended, {name: value for name, value in row.items() if name != "run"})
 
 
 def _surroundings_row(surroundings: Surroundings) -> dict[str, Any]:
@@ -416,7 +418,7 @@ def _surroundings_row(surroundings: Surroundings) -> dict[str, Any]:
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:
-    return typed(Surroundings, row | {"environment": _environment(row["environment"])})
+    return parse_row(Surroundings, row | {"environment": _environment(row["environment"])})
 
 
 def _environment(text: Any) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.run_tables import (
     WAY_OUT,
     create_tables,
-    ended_of,
     has_tables,
     insert_run,
+    process_of,
     run_summary,
     samples_of_point,
     select_run,
@@ -39,7 +39,7 @@ SUMMARIES = """
         (SELECT environment FROM surroundings WHERE run = runs.id LIMIT 1) AS environment
     FROM runs ORDER BY started DESC, id DESC"""
 
-ENDED = "SELECT ended.* FROM ended JOIN runs ON runs.id = ended.run ORDER BY runs.started, runs.id"
+SELECT_PROCESSES = "SELECT ended.* FROM ended JOIN runs ON runs.id = ended.run ORDER BY runs.started, runs.id"
 
 
 BUSY_SECONDS = 30.0
@@ -105,11 +105,11 @@ class SavedRuns:
 
     def costs(self) -> Costs:
         """The costs of the child processes of all saved runs, over the shipped ones."""
-        return shipped_costs(self.ended())
+        return shipped_costs(self.processes())
 
-    def ended(self) -> list[Ended]:
+    def processes(self) -> list[Ended]:
         """The child processes of all saved runs, oldest first."""
-        return self._rows(ENDED, ended_of)
+        return self._rows(SELECT_PROCESSES, process_of)
 
     def move_aside(self) -> Path:
         """Rename the file, so that the next `save` creates a new one, and return the new path.

@@ -54,7 +54,7 @@ class System(ABC):
         return cls.version()
 
     @classmethod
-    def answered_by(cls) -> str:
+    def stand_in(cls) -> str:
         """Return the name of the program that stands in for the system, if there is one; otherwise an empty
         text. Called after `answering_version`."""
         return ""
@@ -318,7 +318,7 @@ class CatalogSystem(ObjectSystem, EntitySystem):
         """Add an entity and return its id."""
 
     @abstractmethod
-    def names_rated(self, rating: float, limit: int) -> Sequence[str]:
+    def names_with_rating(self, rating: float, limit: int) -> Sequence[str]:
         """Return the names of the first entities with this rating, in order of id."""
 
 

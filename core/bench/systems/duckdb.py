@@ -24,7 +24,7 @@ from lamella.core.bench.systems.rows import ArrowTable, names_of, to_batches
 from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
     SHARED_CONDITIONS,
-    Related,
+    RelationQuestions,
     SQLEntities,
     SQLEntityQueries,
     sql_questions,
@@ -211,9 +211,9 @@ INSERT_ENTITIES = f"INSERT INTO entities ({ENTITY_NAMES}) SELECT {ENTITY_NAMES} 
 
 
 class DuckDBEntities(DuckDBFile, SQLEntities):
-    appended = "list_append(%s, ?)"
+    append_sql = "list_append(%s, ?)"
     lacking = "NOT list_contains(%s, ?)"
-    pulled = "list_filter(%s, lambda item: item <> ?)"
+    pull_sql = "list_filter(%s, lambda item: item <> ?)"
     description = "its own file with a primary key; every commit is durable (write-ahead log, synced)"
 
     def fill(self, entities: list[Entity]) -> None:
@@ -303,7 +303,7 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
         self.add_table("entities", {name: table[name] for name in COLUMNS[1:]})
         self.close()
 
-    def one(self, sql: str) -> tuple[Any, ...]:
+    def ask_row(self, sql: str) -> tuple[Any, ...]:
         (row,) = self._connection.execute(sql).fetchall()
         return tuple(row)
 
@@ -365,7 +365,7 @@ class DuckDBRelations(DuckDBQuestions):
         self.close()
 
     def questions(self) -> Questions:
-        return Related(self.fetch, self.run).questions()
+        return RelationQuestions(self.fetch, self.run).questions()
 
 
 class DuckDBTable(DuckDBQuestions):
@@ -469,7 +469,7 @@ class DuckDBTransfer(DuckDBFile, TransferSystem):
     def import_sqlite(self, source: Path) -> None:
         raise NotImplementedError
 
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         return self._connection.sql(f"FROM {NAME}").to_arrow_table()
 
     def export_parquet(self, target: Path) -> None:
@@ -488,8 +488,8 @@ class DuckDBUserTable(DuckDBFile, UserTableSystem):
     def load(self, rows: int) -> None:
         """Load the rows with DuckDB's own Parquet reader. Columns are named by position, because SQL ignores
         the case of names."""
-        columns = ", ".join(f"c{place}" for place in range(len(self.copied.schema)))
-        path = str(self.copied.path).replace("'", "''")
+        columns = ", ".join(f"c{place}" for place in range(len(self.table_copy.schema)))
+        path = str(self.table_copy.path).replace("'", "''")
         self._connection.execute(
             f"create table mine as select * from read_parquet('{path}') as copied({columns}) limit {rows}"
         )
@@ -501,12 +501,12 @@ class DuckDBUserTable(DuckDBFile, UserTableSystem):
         return self._connection.sql(f"select * from mine where {self.condition()}").to_arrow_table()
 
     def update(self) -> None:
-        assert self.copied.change is not None
-        column, value = change_to_sql(self.copied.change, self.copied.schema)
+        assert self.table_copy.change is not None
+        column, value = change_to_sql(self.table_copy.change, self.table_copy.schema)
         self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
 
     def as_table(self, answer: pa.Table) -> pa.Table:
         return answer
 
     def condition(self) -> str:
-        return condition_to_sql(self.copied.where, self.copied.schema)
+        return condition_to_sql(self.table_copy.where, self.table_copy.schema)

@@ -24,7 +24,9 @@ from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 
 DATASET = "benchmark"
-_FIXED = "Rows of an HDF5 dataset cannot be deleted: the remaining ones would have to be written to a new one"
+_FIXED_ROWS = (
+    "Rows of an HDF5 dataset cannot be deleted: the remaining ones would have to be written to a new one"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class H5py(TableSystem):
 
     id = "h5py"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("delete_one", "scatter_deletes", "read_deleted"), _FIXED
+        ("delete_one", "scatter_deletes", "read_deleted"), _FIXED_ROWS
     ) | {"find_indexed": "h5py has no indexes"}
     description = (
         "one contiguous dataset of rows × columns; a question reads the dataset, or the column it needs, "

@@ -175,7 +175,7 @@ class LamellaCatalog(LamellaEntities, ObjectFiles, CatalogSystem):
     def create_one(self, entity: Entity) -> int:
         return int(self._store[NAME].insert([entity]).inserted_ids[0])
 
-    def names_rated(self, rating: float, limit: int) -> Sequence[str]:
+    def names_with_rating(self, rating: float, limit: int) -> Sequence[str]:
         rated = self._store[NAME].read(columns=["name"], where=col("rating") == rating, limit=limit)
         names: list[str] = rated["name"].to_pylist()
         return names
@@ -224,7 +224,7 @@ class LamellaEntityQueries(LamellaStore, EntityQueries):
     def matching(self, name: str) -> pa.Table:
         return self.table.read(where=ENTITY_CONDITIONS[name])
 
-    def named(self, name: str) -> pa.Table:
+    def find_by_name(self, name: str) -> pa.Table:
         return self.table.read(where=col("name") == name)
 
     def page(self, keys: Sequence[str], start: int = 0) -> pa.Table:
@@ -339,7 +339,7 @@ class LamellaTransfer(LamellaStore, TransferSystem):
     def import_sqlite(self, source: Path) -> None:
         self._import(source, self._store, "import_sqlite")
 
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         return self._store[operation].read()
 
     def export_parquet(self, target: Path) -> None:
@@ -358,32 +358,32 @@ class LamellaTransfer(LamellaStore, TransferSystem):
 
 class LamellaUserTable(LamellaStore, UserTableSystem):
     def load(self, rows: int) -> None:
-        self._store.create_table(NAME, self.copied.reader(rows))
+        self._store.create_table(NAME, self.table_copy.reader(rows))
 
     def read(self) -> pa.Table:
         return self._store[NAME].read()
 
     def condition(self) -> Filter | None:
-        return self.copied.where
+        return self.table_copy.where
 
     def filter(self) -> pa.Table:
-        return self._store[NAME].read(where=self.copied.where)
+        return self._store[NAME].read(where=self.table_copy.where)
 
     def update(self) -> None:
-        change = self.copied.change
+        change = self.table_copy.change
         assert change is not None
         if change.add:
             self._store[NAME].update_where(
                 self._known_rows(change.column), {"$inc": {change.column: change.add}}
             )
         else:
-            self._store[NAME].update_where(self.copied.where, {"$set": {change.column: change.text}})
+            self._store[NAME].update_where(self.table_copy.where, {"$set": {change.column: change.text}})
 
     def as_table(self, answer: pa.Table) -> pa.Table:
-        return answer.select(self.copied.schema.names)
+        return answer.select(self.table_copy.schema.names)
 
     def _known_rows(self, column: str) -> Filter:
         """Exclude nulls, which stay null in SQL; `$inc` would change them to numbers, as MongoDB does with
         missing fields."""
         is_known = Predicate(column, "not_null")
-        return is_known if self.copied.where is None else all_of((self.copied.where, is_known))
+        return is_known if self.table_copy.where is None else all_of((self.table_copy.where, is_known))

@@ -42,7 +42,8 @@ class LamellaIndexes(LamellaStore, QuestionSystem):
         return {
             **entity_indexes.questions(table.num_rows, partial(_lookup, table)),
             **{
-                entity_indexes.build(column): _build_index(table, column) for column in entity_indexes.INDEXED
+                entity_indexes.build(column): _build_index(table, column)
+                for column in entity_indexes.INDEX_COLUMNS
             },
             **{
                 entity_indexes.sort(column): Question(partial(_first, table, KEYS_OF_SORTS[column]))
@@ -82,7 +83,7 @@ def _behind(table: Table, owner: int) -> pa.Table:
 
 
 class LamellaText(LamellaStore, entity_text.TextSystem):
-    typed = "lamella"
+    syntax = "lamella"
     tokenizers = {entity_text.STEMS: "english", entity_text.WORDS: None}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
@@ -101,10 +102,10 @@ class LamellaText(LamellaStore, entity_text.TextSystem):
 
     def best(self, asks: str, text: str) -> pa.Table:
         columns: list[str] | None = [] if asks in entity_text.SEARCHES else None
-        return self._table(asks).search(text, columns, self._where(asks), entity_text.BEST)
+        return self._table(asks).search(text, columns, self._condition(asks), entity_text.BEST)
 
     def matching(self, asks: str, text: str) -> list[int]:
-        return self.ids(self._table(asks).search(text, [], self._where(asks), limit=None))
+        return self.ids(self._table(asks).search(text, [], self._condition(asks), limit=None))
 
     def ids(self, answer: pa.Table) -> list[int]:
         row_ids: list[int] = answer["_id"].to_pylist()
@@ -121,12 +122,12 @@ class LamellaText(LamellaStore, entity_text.TextSystem):
         return self._changing.num_rows
 
     def change(self, number: int) -> None:
-        self._changing.update([{"_id": number, "text": entity_text.CHANGED.format(number)}])
+        self._changing.update([{"_id": number, "text": entity_text.CHANGED_TEXT.format(number)}])
 
     def _table(self, asks: str) -> Table:
         return self._changing if asks == entity_text.AFTER_COMMIT else self._docs
 
-    def _where(self, asks: str) -> Filter | None:
+    def _condition(self, asks: str) -> Filter | None:
         return self._within if asks == entity_text.FILTERED else None
 
 
@@ -274,11 +275,11 @@ def _whole(store: Store) -> Questions:
 
 
 def _index_relations(store: Store) -> None:
-    for table, column in entity_relations.INDEXED:
+    for table, column in entity_relations.INDEX_COLUMNS:
         store[table].indexes.create(column)
 
 
 def _drop_indexes(store: Store) -> None:
-    for table in dict(entity_relations.INDEXED):
+    for table in dict(entity_relations.INDEX_COLUMNS):
         for index in store[table].indexes:
             store[table].indexes.drop(index.columns)

@@ -298,7 +298,7 @@ class MongoDatabase(System):
             raise NotReady(error.what, error.why, error.fix) from error
 
     @classmethod
-    def answered_by(cls) -> str:
+    def stand_in(cls) -> str:
         try:
             start_if_needed()
         except NoServer as error:
@@ -331,14 +331,16 @@ class MongoTable(MongoDatabase, TableSystem):
         return len(names_of(self.workload))
 
     def prepare(self, rows: Rows) -> list[Document]:
-        return self._numbered(rows, 0)
+        return self._numbered_documents(rows, 0)
 
     def create(self, prepared: list[Document]) -> None:
         self._documents.insert_many(prepared, ordered=False)
 
     def fill(self, blocks: Iterable[Columns]) -> None:
         for number, block in enumerate(blocks):
-            self._documents.insert_many(self._numbered(dicts(block), number * BLOCK_ROWS), ordered=False)
+            self._documents.insert_many(
+                self._numbered_documents(dicts(block), number * BLOCK_ROWS), ordered=False
+            )
 
     def read(self) -> list[Document]:
         return list(self._documents.find())
@@ -390,7 +392,7 @@ class MongoTable(MongoDatabase, TableSystem):
                 rows = []
         yield from self.blocks(rows, names)
 
-    def _numbered(self, rows: Rows, start: int) -> list[Document]:
+    def _numbered_documents(self, rows: Rows, start: int) -> list[Document]:
         key = self.workload.key
         if key is None:
             return [{"_id": number, **row} for number, row in enumerate(rows, start)]

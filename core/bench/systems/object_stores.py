@@ -98,7 +98,7 @@ class S3Objects(ServerObjects):
         return f"moto {version('moto')}, started for the benchmark over loopback, with {cls.version()}"
 
     @classmethod
-    def answered_by(cls) -> str:
+    def stand_in(cls) -> str:
         """Return moto if this process started it: a server written in Python."""
         _start_moto()
         return f"moto {version('moto')}" if _servers else ""

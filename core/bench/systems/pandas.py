@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from lamella.core.bench.systems.base import Rows, System
-from lamella.core.bench.systems.pyarrow import NEEDED
+from lamella.core.bench.systems.pyarrow import QUERY_COLUMNS
 from lamella.core.bench.systems.rows import FrameFile
 from lamella.core.bench.workloads import entity_indexes
 from lamella.core.bench.workloads.entity_memory import FrameMemory
@@ -138,7 +138,7 @@ class PandasEntityQueries(PandasSystem, EntityQueries):
     def matching(self, name: str) -> pd.DataFrame:
         return self._rows[ENTITY_CONDITIONS[name](self._rows)]
 
-    def named(self, name: str) -> pd.DataFrame:
+    def find_by_name(self, name: str) -> pd.DataFrame:
         return self._rows[self._rows["name"] == name]
 
     def page(self, keys: Sequence[str], start: int = 0) -> pd.DataFrame:
@@ -269,7 +269,7 @@ class PandasTaxi(PandasSystem, TaxiSystem):
         """Nothing is open."""
 
     def ask(self, query: str) -> pd.DataFrame:
-        trips = pd.read_parquet(self._parquet, columns=NEEDED[query])
+        trips = pd.read_parquet(self._parquet, columns=QUERY_COLUMNS[query])
         if query == "Q1":
             return trips.groupby("cab_type", sort=False).size().reset_index()
         people = trips["passenger_count"]
@@ -301,7 +301,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
     )
 
     def load(self, rows: int) -> None:
-        frame = pd.read_parquet(self.copied.path, dtype_backend="pyarrow")
+        frame = pd.read_parquet(self.table_copy.path, dtype_backend="pyarrow")
         frame.head(rows).to_parquet(self.path, index=False, write_statistics=self.statistics)
 
     def read(self) -> pd.DataFrame:
@@ -309,19 +309,21 @@ class PandasUserTable(PandasSystem, UserTableFile):
 
     def condition(self) -> Any:
         """Return the condition as a filter to push down. Updates use a mask over the frame instead."""
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return None
         from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
 
-        empty = self.copied.schema.empty_table().to_pandas(types_mapper=pd.ArrowDtype)
+        empty = self.table_copy.schema.empty_table().to_pandas(types_mapper=pd.ArrowDtype)
         self._row_choice(empty)
-        return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
+        return compile_condition(
+            self.table_copy.where, ArrowExpression, ArrowExpression.logic, self.table_copy.nan
+        )
 
     def filter(self) -> pd.DataFrame:
         return pd.read_parquet(self.path, dtype_backend="pyarrow", filters=self.condition())
 
     def update(self) -> None:
-        change, frame = self.copied.change, self.read()
+        change, frame = self.table_copy.change, self.read()
         assert change is not None
         mask = self._row_choice(frame)
         if change.add:
@@ -334,7 +336,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
         return pa.Table.from_pandas(answer, preserve_index=False)
 
     def _row_choice(self, frame: pd.DataFrame) -> Any:
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return slice(None)
 
         from lamella.core.bench.workloads.conditions import (
@@ -347,7 +349,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
         def operand(subject: Subject) -> SeriesOperand:
             return SeriesOperand(subject, frame)
 
-        met = compile_condition(self.copied.where, operand, series_logic(frame), self.copied.nan)
+        met = compile_condition(self.table_copy.where, operand, series_logic(frame), self.table_copy.nan)
         return met.fillna(False)
 
 
@@ -370,7 +372,7 @@ class PandasTransfer(PandasSystem, FrameTransfer):
             frame = pd.read_sql(f"SELECT * FROM {NAME}", connection, dtype_backend="pyarrow")
         frame.to_parquet(self.own_file("import_sqlite"), index=False)
 
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         return pa.Table.from_pandas(pd.read_parquet(self.own_file(operation), dtype_backend="pyarrow"))
 
     def export_parquet(self, target: Path) -> None:

@@ -58,7 +58,7 @@ class PolarsEntityQueries(PolarsSystem, EntityQueries):
     def matching(self, name: str) -> pl.DataFrame:
         return self._rows.filter(ENTITY_CONDITIONS[name]).collect()
 
-    def named(self, name: str) -> pl.DataFrame:
+    def find_by_name(self, name: str) -> pl.DataFrame:
         return self._rows.filter(pl.col("name") == name).collect()
 
     def page(self, keys: Sequence[str], start: int = 0) -> pl.DataFrame:
@@ -200,7 +200,7 @@ class PolarsTransfer(PolarsSystem, FrameTransfer):
             frame = pl.read_database(f"SELECT * FROM {NAME}", connection, infer_schema_length=None)
         frame.write_parquet(self.own_file("import_sqlite"))
 
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         return pl.read_parquet(self.own_file(operation)).to_arrow()
 
     def export_parquet(self, target: Path) -> None:

@@ -21,7 +21,7 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
     description = "one Parquet file, scanned lazily; a change rewrites it; not durable (no sync)"
 
     def load(self, rows: int) -> None:
-        pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.path)
+        pl.scan_parquet(self.table_copy.path).head(rows).sink_parquet(self.path)
 
     def read(self) -> pl.DataFrame:
         return pl.read_parquet(self.path)
@@ -30,7 +30,7 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
         return pl.scan_parquet(self.path).filter(self.condition()).collect()
 
     def update(self) -> None:
-        change = self.copied.change
+        change = self.table_copy.change
         assert change is not None
         column = pl.col(change.column)
         new = column + change.add if change.add else pl.lit(change.text)
@@ -41,10 +41,10 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
         return answer.to_arrow()
 
     def condition(self) -> pl.Expr:
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return pl.lit(True)
         expression: pl.Expr = compile_condition(
-            self.copied.where, PolarsOperand, PolarsOperand.logic, self.copied.nan
+            self.table_copy.where, PolarsOperand, PolarsOperand.logic, self.table_copy.nan
         )
         return expression
 
@@ -63,7 +63,7 @@ class PolarsOperand(ExpressionOperand):
 
     def operand(self, exact: Any) -> Any:
         if self.kind is Kind.TEXT:
-            return self.folded(exact)
+            return self.fold(exact)
         if pa.types.is_timestamp(self.type) and self.type.unit == "ns":
             return pl.lit(exact).cast(pl.Datetime("ns", self.type.tz))
         if pa.types.is_time(self.type) and self.type.unit == "ns":
@@ -92,24 +92,24 @@ class PolarsOperand(ExpressionOperand):
         return self.raw.is_null()
 
     def contains(self, text: str) -> Any:
-        return self.column.str.contains(self.folded(text), literal=True)
+        return self.column.str.contains(self.fold(text), literal=True)
 
     def starts_with(self, text: str) -> Any:
-        return self.column.str.starts_with(self.folded(text))
+        return self.column.str.starts_with(self.fold(text))
 
     def ends_with(self, text: str) -> Any:
-        return self.column.str.ends_with(self.folded(text))
+        return self.column.str.ends_with(self.fold(text))
 
     def like(self, pattern: str) -> Any:
-        return self.column.str.contains(as_regex(self.folded(pattern)))
+        return self.column.str.contains(as_regex(self.fold(pattern)))
 
     def regex(self, pattern: str) -> Any:
         return self.raw.str.contains(f"(?i){pattern}" if self.subject.ignore_case else pattern)
 
-    def divided(self, divisor: int, remainder: int) -> Any:
+    def has_remainder(self, divisor: int, remainder: int) -> Any:
         """Test for a remainder with the sign of the number, whichever sign Polars' remainder has."""
         if self.kind is Kind.FLOAT:
-            return super().divided(divisor, remainder)
+            return super().has_remainder(divisor, remainder)
         positive = ((self.raw % divisor) + divisor) % divisor == remainder % divisor
         if remainder == 0:
             return positive

@@ -204,7 +204,7 @@ def trip_options() -> Any:
 LEAST_ROWS_A_GROUP = 100_000
 """Blocks of CSV would result in row groups of 3,000 rows, which PyArrow's documentation warns against."""
 
-NEEDED = {
+QUERY_COLUMNS = {
     "Q1": ["cab_type"],
     "Q2": ["passenger_count", "total_amount"],
     "Q3": ["passenger_count", "pickup_datetime"],
@@ -214,7 +214,7 @@ NEEDED = {
 
 def answer_trips(query: str, read_columns: Callable[[list[str]], pa.Table]) -> pa.Table:
     """Answer a query from the columns that `read_columns` returns."""
-    rows = read_columns(NEEDED[query])
+    rows = read_columns(QUERY_COLUMNS[query])
     if query == "Q2":
         return rows.group_by("passenger_count").aggregate([("total_amount", "mean")])
     keys = ["cab_type"] if query == "Q1" else ["passenger_count", "year"]
@@ -269,8 +269,8 @@ class PyArrowUserTable(PyArrow, UserTableFile):
     )
 
     def load(self, rows: int) -> None:
-        with pq.ParquetWriter(self.path, self.copied.schema, write_statistics=self.statistics) as writer:
-            for batch in self.copied.batches(rows):
+        with pq.ParquetWriter(self.path, self.table_copy.schema, write_statistics=self.statistics) as writer:
+            for batch in self.table_copy.batches(rows):
                 writer.write_batch(batch)
 
     def read(self) -> pa.Table:
@@ -280,7 +280,7 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         return pq.read_table(self.path, filters=self.condition())
 
     def update(self) -> None:
-        change, table = self.copied.change, pq.read_table(self.path)
+        change, table = self.table_copy.change, pq.read_table(self.path)
         assert change is not None
         place, column = table.schema.get_field_index(change.column), table[change.column]
         values = pc.if_else(self._mask(table), _new(column, change), column)
@@ -291,11 +291,13 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         return answer
 
     def condition(self) -> Any:
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return pc.scalar(True)
         from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
 
-        return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
+        return compile_condition(
+            self.table_copy.where, ArrowExpression, ArrowExpression.logic, self.table_copy.nan
+        )
 
     def _mask(self, table: pa.Table) -> pa.ChunkedArray:
         """Return a mask by the same expression; null counts as False."""

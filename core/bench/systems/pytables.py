@@ -52,7 +52,7 @@ class PyTables(TableSystem):
     def open(self, writing: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._file: Any = tables.open_file(str(self._path), "a" if writing else "r")
-        self._removed: list[int] = []
+        self._removed_rows: list[int] = []
 
     def close(self) -> None:
         self._file.close()
@@ -129,11 +129,11 @@ class PyTables(TableSystem):
         """Remove one row, after which later rows move up. For many, copy the other rows to a new table."""
         if len(row_ids) == 1:
             (row_id,) = row_ids
-            self._table.remove_row(row_id - bisect_left(self._removed, row_id))
+            self._table.remove_row(row_id - bisect_left(self._removed_rows, row_id))
         else:
             self._keep_other_rows(np.array(row_ids))
         for row_id in row_ids:
-            insort(self._removed, row_id)
+            insort(self._removed_rows, row_id)
         self._file.flush()
 
     def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
@@ -172,7 +172,7 @@ class PyTables(TableSystem):
         self._file.flush()
 
     def _keep_other_rows(self, row_ids: Numbers) -> None:
-        old, places = self._table, row_ids - np.searchsorted(self._removed, row_ids)
+        old, places = self._table, row_ids - np.searchsorted(self._removed_rows, row_ids)
         new = self._new("kept", len(old) - len(places))
         for start in range(0, len(old), BLOCK_ROWS):
             part = old.read(start, start + BLOCK_ROWS)

@@ -60,7 +60,7 @@ class SparkConnectTaxi(TaxiSystem):
         return f"Sail {version('pysail')}, started for the benchmark over loopback, with {cls.version()}"
 
     @classmethod
-    def answered_by(cls) -> str:
+    def stand_in(cls) -> str:
         """Return Sail, which is not Spark, if it is started here."""
         return "" if _start_if_needed() else f"Sail {version('pysail')}"
 

@@ -27,9 +27,9 @@ class SQLEntities(EntitySystem):
     """Changes single entities in SQL. The expressions for lists differ between systems; each contains %s for
     the list and a placeholder for an item."""
 
-    appended: ClassVar[str]
+    append_sql: ClassVar[str]
     lacking: ClassVar[str]
-    pulled: ClassVar[str]
+    pull_sql: ClassVar[str]
 
     @abstractmethod
     def change(self, statement: str, values: Sequence[Any]) -> None:
@@ -42,14 +42,14 @@ class SQLEntities(EntitySystem):
         self._change(f"{name} = {name} + ?", by, row_id)
 
     def push(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = {self.appended % name}", value, row_id)
+        self._change(f"{name} = {self.append_sql % name}", value, row_id)
 
     def add_to_set(self, row_id: int, name: str, value: str) -> None:
-        assignment, lacking = f"{name} = {self.appended % name}", self.lacking % name
+        assignment, lacking = f"{name} = {self.append_sql % name}", self.lacking % name
         self._change(assignment, value, row_id, value, also=f" AND {lacking}")
 
     def pull(self, row_id: int, name: str, value: str) -> None:
-        self._change(f"{name} = {self.pulled % name}", value, row_id)
+        self._change(f"{name} = {self.pull_sql % name}", value, row_id)
 
     def unset(self, row_id: int, name: str) -> None:
         self._change(f"{name} = NULL", row_id)
@@ -71,11 +71,11 @@ class SQLEntityQueries(EntityQueries):
         return self.ask(sql, *values)
 
     @abstractmethod
-    def one(self, sql: str) -> tuple[Any, ...]:
+    def ask_row(self, sql: str) -> tuple[Any, ...]:
         """Return the only row of an answer."""
 
     def count(self) -> int:
-        return int(self.one("SELECT count(*) FROM entities")[0])
+        return int(self.ask_row("SELECT count(*) FROM entities")[0])
 
     def find_all(self) -> Any:
         return self.ask(ROWS)
@@ -83,14 +83,16 @@ class SQLEntityQueries(EntityQueries):
     def matching(self, name: str) -> Any:
         return self.ask(f"{ROWS} WHERE {self.conditions[name]}")
 
-    def named(self, name: str) -> Any:
+    def find_by_name(self, name: str) -> Any:
         return self.ask_small(f"{ROWS} WHERE name = ?", name)
 
     def page(self, keys: Sequence[str], start: int = 0) -> Any:
         return self.ask_small(f"{ROWS} {order_by(keys)} LIMIT {PAGE} OFFSET {start}")
 
     def place_before(self, start: int) -> tuple[Any, ...]:
-        return self.one(f"SELECT rating, _id FROM entities {order_by(PAGE_ORDER)} LIMIT 1 OFFSET {start - 1}")
+        return self.ask_row(
+            f"SELECT rating, _id FROM entities {order_by(PAGE_ORDER)} LIMIT 1 OFFSET {start - 1}"
+        )
 
     def page_after(self, place: tuple[Any, ...] | None) -> Any:
         if place is None:
@@ -124,7 +126,7 @@ def sql_questions(rows: int, ask: Ask, run: Callable[[str], object]) -> Question
     behind = f"SELECT * FROM items WHERE number > ? ORDER BY number LIMIT {entity_indexes.ALIKE}"
     return {
         **entity_indexes.questions(rows, partial(_lookup, ask)),
-        **{entity_indexes.build(column): _build(ask, run, column) for column in entity_indexes.INDEXED},
+        **{entity_indexes.build(column): _build(ask, run, column) for column in entity_indexes.INDEX_COLUMNS},
         **{
             entity_indexes.sort(column): Question(
                 partial(ask, f"SELECT * FROM items ORDER BY {order} LIMIT {entity_indexes.ALIKE}")
@@ -187,7 +189,7 @@ WITH RECURSIVE above AS (
 """
 
 
-class Related:
+class RelationQuestions:
     """The questions about relations. `ask` takes a statement and its values, and returns tuples; `run`
     executes statements without an answer."""
 
@@ -203,29 +205,29 @@ class Related:
             entity_relations.CHECK: Question(self._check),
         }
 
-    def _each(self, statement: str, of: list[int]) -> Question:
+    def _question(self, statement: str, of: list[int]) -> Question:
         return Question(partial(self.ask, statement), of)
 
     def _films(self, titles: int) -> Questions:
         people, entries = entity_relations.some_people(titles), entity_relations.some_entries(titles)
-        first = self._each(f"{ENTRIES} {IN_ORDER}", people)
+        first = self._question(f"{ENTRIES} {IN_ORDER}", people)
         title = 'SELECT * FROM "cast" WHERE title = (SELECT code FROM titles WHERE _id = ?)'
         return {
             entity_relations.UNINDEXED: first,
             "entries": first,
             "entries_page": first,
-            "entries_sorted": self._each(
+            "entries_sorted": self._question(
                 f"{ENTRIES} ORDER BY billing, _id LIMIT {entity_relations.RELATED_PAGE}", people
             ),
-            "entries_filtered": self._each(
+            "entries_filtered": self._question(
                 f"{ENTRIES} AND billing < {entity_relations.BILLED_BEFORE}", people
             ),
             "entries_next_page": self._next_page(people),
-            "title_entries": self._each(title, entity_relations.some_titles(titles)),
-            "entry_title": self._each(
+            "title_entries": self._question(title, entity_relations.some_titles(titles)),
+            "entry_title": self._question(
                 f"SELECT * FROM titles WHERE code = ({ENTRY.format('title')})", entries
             ),
-            "entry_person": self._each(
+            "entry_person": self._question(
                 f"SELECT * FROM people WHERE _id = ({ENTRY.format('person')})", entries
             ),
             "counts": self._page_of(COUNTS, entity_relations.people_count(titles)),
@@ -248,18 +250,18 @@ class Related:
 
     def _occupations(self, titles: int) -> Questions:
         return {
-            "skills": self._each(SKILLS, entity_relations.some_occupations(titles)),
-            "occupations": self._each(OCCUPATIONS, entity_relations.some_skills()),
+            "skills": self._question(SKILLS, entity_relations.some_occupations(titles)),
+            "occupations": self._question(OCCUPATIONS, entity_relations.some_skills()),
             "skill_counts": self._page_of(SKILL_COUNTS, entity_relations.occupation_count(titles)),
         }
 
     def _products(self, titles: int) -> Questions:
         products = entity_relations.some_products(titles)
         return {
-            "children": self._each(CHILDREN, entity_relations.some_classes(titles)),
-            "parent": self._each(f"SELECT * FROM products WHERE code = {PARENT}", products),
-            "ancestors": self._each(ANCESTORS, products),
-            "grandchildren": self._each(GRANDCHILDREN, entity_relations.some_families(titles)),
+            "children": self._question(CHILDREN, entity_relations.some_classes(titles)),
+            "parent": self._question(f"SELECT * FROM products WHERE code = {PARENT}", products),
+            "ancestors": self._question(ANCESTORS, products),
+            "grandchildren": self._question(GRANDCHILDREN, entity_relations.some_families(titles)),
         }
 
     def _page_of(self, statement: str, most: int) -> Question:
@@ -275,11 +277,11 @@ class Related:
         return Question(self._index, before=self._drop, comparable=lambda _: question())
 
     def _index(self) -> None:
-        for table, column in entity_relations.INDEXED:
+        for table, column in entity_relations.INDEX_COLUMNS:
             self.run(f'CREATE INDEX {table}_{column} ON "{table}" ({column})')
 
     def _drop(self) -> None:
-        for table, column in entity_relations.INDEXED:
+        for table, column in entity_relations.INDEX_COLUMNS:
             self.run(f"DROP INDEX IF EXISTS {table}_{column}")
 
     def _check(self) -> list[tuple[str, int]]:

@@ -119,14 +119,14 @@ class SQLAlchemyCore(SQLAlchemyTable):
         self._connection.commit()
 
     def read(self) -> Answer:
-        return self._all(select(self._table))
+        return self._fetch(select(self._table))
 
     def query(self) -> Answer:
         columns = self._table.c
-        return self._all(select(self._table).where(columns.col1 > 100, columns.col97 < 1000))
+        return self._fetch(select(self._table).where(columns.col1 > 100, columns.col97 < 1000))
 
     def find(self) -> Answer:
-        return self._all(select(self._table.c.col0).where(self._table.c.col0 == -1))
+        return self._fetch(select(self._table.c.col0).where(self._table.c.col0 == -1))
 
     def row_ids(self, numbers: Numbers) -> list[int]:
         ids: list[int] = (numbers + 1).tolist()
@@ -176,7 +176,7 @@ class SQLAlchemyCore(SQLAlchemyTable):
         for rows in self._connection.execute(select(self._table)).partitions(BLOCK_ROWS):
             yield from self.blocks(rows, names)
 
-    def _all(self, query: Select[Any]) -> Answer:
+    def _fetch(self, query: Select[Any]) -> Answer:
         return self._connection.execute(query).all()
 
 
@@ -222,11 +222,11 @@ class SQLAlchemyORM(SQLAlchemyTable):
         self._session.commit()
 
     def read(self) -> Objects:
-        return self._all(select(self._record))
+        return self._fetch(select(self._record))
 
     def query(self) -> Objects:
         record = self._record
-        return self._all(select(record).where(record.col1 > 100, record.col97 < 1000))
+        return self._fetch(select(record).where(record.col1 > 100, record.col97 < 1000))
 
     def find(self) -> Objects:
         """Return named tuples: a single column is not an object."""
@@ -280,7 +280,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
         for objects in self._session.scalars(select(self._record)).partitions(BLOCK_ROWS):
             yield from self.blocks(objects, names)
 
-    def _all(self, query: Select[Any]) -> Objects:
+    def _fetch(self, query: Select[Any]) -> Objects:
         return self._session.scalars(query).all()
 
 

@@ -24,7 +24,7 @@ from lamella.core.bench.systems.base import (
 from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
     SHARED_CONDITIONS,
-    Related,
+    RelationQuestions,
     SQLEntities,
     SQLEntityQueries,
     sql_questions,
@@ -37,7 +37,7 @@ from lamella.core.bench.workloads.entity_memory import PAYLOAD_SCHEMA, EntityMem
 from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiSystem
-from lamella.core.bench.workloads.transfer import DECLARED, NAME, TransferSystem
+from lamella.core.bench.workloads.transfer import COLUMN_DECLARATIONS, NAME, TransferSystem
 from lamella.core.bench.workloads.transfer import SCHEMA as RECORDS
 
 INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
@@ -48,9 +48,9 @@ ENTITY_TABLE = f"CREATE TABLE entities (id INTEGER PRIMARY KEY, {DECLARED_FIELDS
 
 
 class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
-    appended = "json_insert(%s, '$[#]', ?)"
+    append_sql = "json_insert(%s, '$[#]', ?)"
     lacking = "NOT EXISTS (SELECT 1 FROM json_each(%s) WHERE value = ?)"
-    pulled = "(SELECT json_group_array(value) FROM json_each(%s) WHERE value <> ?)"
+    pull_sql = "(SELECT json_group_array(value) FROM json_each(%s) WHERE value <> ?)"
 
     def fill(self, entities: list[Entity]) -> None:
         self._connection.execute(ENTITY_TABLE)
@@ -131,7 +131,7 @@ class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def names_rated(self, rating: float, limit: int) -> Sequence[str]:
+    def names_with_rating(self, rating: float, limit: int) -> Sequence[str]:
         sql = "SELECT name FROM entities WHERE rating = ? ORDER BY id LIMIT ?"
         return [name for (name,) in self._connection.execute(sql, (rating, limit))]
 
@@ -203,7 +203,7 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
         self.add_table("entities", ENTITY_TYPES, dict(zip(ENTITY_TYPES, columns, strict=True)))
         self.close()
 
-    def one(self, sql: str) -> tuple[Any, ...]:
+    def ask_row(self, sql: str) -> tuple[Any, ...]:
         (row,) = self.ask(sql)
         return tuple(row)
 
@@ -295,13 +295,15 @@ class SQLiteRelations(SQLiteQuestions):
         self.close()
 
     def questions(self) -> Questions:
-        return Related(self.ask, self.ask).questions()
+        return RelationQuestions(self.ask, self.ask).questions()
 
 
 IDS = "SELECT rowid, rank FROM docs_words WHERE docs_words MATCH ?"
-ALL = "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
-WITHIN = f"{ALL} AND year BETWEEN {entity_text.FROM} AND {entity_text.TO}"
-CHANGING = ALL.replace("docs", "changing")
+ALL_MATCHES = (
+    "SELECT docs.*, rank FROM docs_words JOIN docs ON _id = docs_words.rowid WHERE docs_words MATCH ?"
+)
+WITHIN = f"{ALL_MATCHES} AND year BETWEEN {entity_text.FROM} AND {entity_text.TO}"
+CHANGING = ALL_MATCHES.replace("docs", "changing")
 
 KEEP_UP = """
 CREATE TRIGGER changed AFTER UPDATE ON changing BEGIN
@@ -311,7 +313,7 @@ END
 """
 
 SELECTS = {
-    entity_text.ROWS: ALL,
+    entity_text.ROWS: ALL_MATCHES,
     entity_text.FILTERED: WITHIN,
     entity_text.AFTER_COMMIT: CHANGING,
 }
@@ -322,7 +324,7 @@ class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
     """A full-text index with external content, as SQLite's documentation calls it."""
 
     id = "sqlite-fts5"
-    typed = "fts5"
+    syntax = "fts5"
     tokenizers = {entity_text.STEMS: "porter unicode61", entity_text.WORDS: "unicode61"}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
@@ -355,7 +357,9 @@ class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
         return int(rows)
 
     def change(self, number: int) -> None:
-        self.ask("UPDATE changing SET text = ? WHERE _id = ?", entity_text.CHANGED.format(number), number)
+        self.ask(
+            "UPDATE changing SET text = ? WHERE _id = ?", entity_text.CHANGED_TEXT.format(number), number
+        )
         self._connection.commit()
 
     def _index(self, name: str, tokenizer: str) -> None:
@@ -367,8 +371,8 @@ class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
         self._connection.commit()
 
 
-_DECLARED = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
-_TRIP_COLUMNS = ", ".join(f"{field.name} {_DECLARED.get(field.type, 'TEXT')}" for field in TRIP_SCHEMA)
+_SQL_TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL"}
+_TRIP_COLUMNS = ", ".join(f"{field.name} {_SQL_TYPES.get(field.type, 'TEXT')}" for field in TRIP_SCHEMA)
 
 
 def _as_it_is(cell: Any) -> Any:
@@ -421,7 +425,7 @@ class SQLiteTransfer(AsPublished, TransferSystem):
 
     def import_csv(self, source: Path) -> None:
         marks = ", ".join("NULLIF(?, '')" for _ in RECORDS)
-        self._connection.execute(f"CREATE TABLE import_csv ({DECLARED})")
+        self._connection.execute(f"CREATE TABLE import_csv ({COLUMN_DECLARATIONS})")
         with source.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
             next(rows)
@@ -431,7 +435,7 @@ class SQLiteTransfer(AsPublished, TransferSystem):
     def import_sqlite(self, source: Path) -> None:
         self._copy(str(source), f"source.{NAME}", "main.import_sqlite")
 
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         columns = zip(*self._connection.execute(f"SELECT * FROM {operation}"), strict=True)
         return pa.Table.from_arrays([pa.array(values) for values in columns], RECORDS.names)
 
@@ -448,7 +452,7 @@ class SQLiteTransfer(AsPublished, TransferSystem):
         """Copy a table with its declared types from or to another file."""
         self._connection.execute("ATTACH ? AS source", [source_file])
         self._connection.execute("PRAGMA source.synchronous = OFF")
-        self._connection.execute(f"CREATE TABLE {to} ({DECLARED})")
+        self._connection.execute(f"CREATE TABLE {to} ({COLUMN_DECLARATIONS})")
         self._connection.execute(f"INSERT INTO {to} SELECT * FROM {table}")
         self._connection.commit()
         self._connection.execute("DETACH source")

@@ -188,7 +188,7 @@ class TaxiOverParquet(taxi.TaxiSystem):
             convert(file, self._parquet / f"trips_{number:02}.parquet")
 
     def open(self, writing: bool) -> None:
-        self._connection = self._connected()
+        self._connection = self._connect()
 
     def close(self) -> None:
         self._connection.close()
@@ -210,7 +210,7 @@ class TaxiOverParquet(taxi.TaxiSystem):
         """The tables that together have all trips."""
 
     @abstractmethod
-    def _connected(self) -> apsw.Connection:
+    def _connect(self) -> apsw.Connection:
         """Return a connection with the tables that `statements` name."""
 
 
@@ -226,7 +226,7 @@ class TaxiTableForEachFile(TaxiOverParquet):
     def _tables(self) -> Sequence[str]:
         return [file.stem for file in sorted(self._parquet.iterdir())]
 
-    def _connected(self) -> apsw.Connection:
+    def _connect(self) -> apsw.Connection:
         from lamella.core.bridge import connect
 
         connection = connect(sorted(self._parquet.iterdir()))
@@ -244,7 +244,7 @@ class TaxiOneTable(TaxiOverParquet):
         "reads only: files written with Snappy, not synced, so not durable"
     )
 
-    def _connected(self) -> apsw.Connection:
+    def _connect(self) -> apsw.Connection:
         from lamella.core.bridge import connect
 
         return connect(self._parquet)
@@ -278,7 +278,7 @@ PARTIAL = {name: text.partition(" ORDER BY ")[0] for name, text in SQLITE_MILLIS
 }
 """The statements for each worker about the trips in its own files. Averages cannot be merged, but sums and
 counts can."""
-MERGED = {
+MERGE_SQL = {
     "Q1": "SELECT a, sum(b) FROM partial GROUP BY 1",
     "Q2": "SELECT a, sum(b) / sum(c) FROM partial GROUP BY 1",
     "Q3": "SELECT a, b, sum(c) FROM partial GROUP BY 1, 2",
@@ -287,7 +287,7 @@ MERGED = {
 """The statements that merge the workers' answers."""
 
 
-def merged(query: str, answers: Iterable[Tuples]) -> Tuples:
+def merge(query: str, answers: Iterable[Tuples]) -> Tuples:
     rows = [row for answer in answers for row in answer]
     if not rows:
         return []
@@ -295,7 +295,7 @@ def merged(query: str, answers: Iterable[Tuples]) -> Tuples:
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute(f"CREATE TABLE partial ({', '.join(names)})")
         connection.executemany(f"INSERT INTO partial VALUES ({', '.join('?' * len(names))})", rows)
-        return connection.execute(MERGED[query]).fetchall()
+        return connection.execute(MERGE_SQL[query]).fetchall()
 
 
 class TaxiOnDask(TaxiSystem):
@@ -330,7 +330,7 @@ class TaxiOnDask(TaxiSystem):
         self._call_on_each(_close, [(part,) for part in self._worker_folders])
 
     def ask(self, query: str) -> Tuples:
-        return merged(query, self._execute(PARTIAL[query]))
+        return merge(query, self._execute(PARTIAL[query]))
 
     def rows_of(self, answer: Tuples) -> Iterable[Sequence[Any]]:
         return answer

@@ -68,7 +68,7 @@ class SqliteOperand(SystemOperand[str]):
     def regex(self, pattern: str) -> str:
         raise user_table.CannotAsk("SQLite has no regular expressions without an extension")
 
-    def divided(self, divisor: int, remainder: int) -> str:
+    def has_remainder(self, divisor: int, remainder: int) -> str:
         if self.kind is Kind.FLOAT:
             raise user_table.CannotAsk("SQLite has remainders only of integers")
         return f"{self.raw} % {divisor} = {remainder}"
@@ -90,12 +90,12 @@ def literal(value: Any) -> str:
 
 class SQLiteUserTableFile(SQLiteFile, user_table.UserTableSystem):
     def load(self, rows: int) -> None:
-        schema = self.copied.schema
+        schema = self.table_copy.schema
         columns = ", ".join(f"c{place} {_affinity(field.type)}" for place, field in enumerate(schema))
         self._connection.execute(f"create table mine ({columns})")
         holders = ", ".join("?" * len(schema))
         self._connection.executemany(
-            f"insert into mine values ({holders})", user_table.rows_of(self.copied, rows)
+            f"insert into mine values ({holders})", user_table.rows_of(self.table_copy, rows)
         )
         self._connection.commit()
 
@@ -110,23 +110,25 @@ class SQLiteUserTableFile(SQLiteFile, user_table.UserTableSystem):
         return self._connection.execute(f"select * from mine where {self.condition()}").fetchall()
 
     def update(self) -> None:
-        assert self.copied.change is not None
-        column, value = user_table.change_to_sql(self.copied.change, self.copied.schema)
+        assert self.table_copy.change is not None
+        column, value = user_table.change_to_sql(self.table_copy.change, self.table_copy.schema)
         self._connection.execute(f"update mine set {column} = {value} where {self.condition()}")
         self._connection.commit()
 
     def as_table(self, answer: list[user_table.Row]) -> pa.Table:
-        return user_table.table_of(answer, self.copied.schema)
+        return user_table.table_of(answer, self.table_copy.schema)
 
     def condition(self) -> str:
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return "1"
-        names = dict(zip(self.copied.schema.names, user_table.names_of(self.copied.schema), strict=True))
+        names = dict(
+            zip(self.table_copy.schema.names, user_table.names_of(self.table_copy.schema), strict=True)
+        )
 
         def operand(subject: Subject) -> SqliteOperand:
             return SqliteOperand(subject, names[subject.place.column])
 
-        return compile_condition(self.copied.where, operand, SqliteOperand.logic, self.copied.nan)
+        return compile_condition(self.table_copy.where, operand, SqliteOperand.logic, self.table_copy.nan)
 
 
 class SQLiteUserTable(AsPublished, SQLiteUserTableFile): ...

@@ -19,7 +19,7 @@ Best = list[tuple[int, float]]
 
 class TantivyText(entity_text.TextSystem):
     id = "tantivy"
-    typed = "tantivy"
+    syntax = "tantivy"
     tokenizers = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}  # noqa: RUF012
     cannot = dict.fromkeys(
         (entity_text.ROWS, entity_text.FILTERED, entity_text.AFTER_COMMIT),

@@ -32,14 +32,14 @@ class ScriptFailed(LamellaError):
 
 
 class ScriptSystem(QuestionSystem):
-    """The base of systems that are made from a class `made`, called `name`, in the user's `file`.
+    """The base of systems that are made from a class `user_class`, called `name`, in the user's `file`.
 
     If the class has `open(folder)`, it is called when a step runs in another process than the previous one;
     otherwise the data is loaded again, without timing. If it has `close()`, it is called after each step."""
 
     file: ClassVar[Path]
     name: ClassVar[str]
-    made: ClassVar[type]
+    user_class: ClassVar[type]
     module: ClassVar[ModuleType]
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -50,12 +50,12 @@ class ScriptSystem(QuestionSystem):
 
     @classmethod
     def version(cls) -> str:
-        return str(getattr(cls.made, "VERSION", "")) or f"Python {platform.python_version()}"
+        return str(getattr(cls.user_class, "VERSION", "")) or f"Python {platform.python_version()}"
 
     @classmethod
     def describe(cls) -> str:
-        text = " ".join((inspect.getdoc(cls.made) or "").split()).rstrip(".")
-        return text or f"{cls.made.__name__} of {cls.file.name}"
+        text = " ".join((inspect.getdoc(cls.user_class) or "").split()).rstrip(".")
+        return text or f"{cls.user_class.__name__} of {cls.file.name}"
 
     @property
     def columns(self) -> int:
@@ -67,23 +67,23 @@ class ScriptSystem(QuestionSystem):
 
     def fill(self, rows: int) -> None:
         with errors_with_line(self.file):
-            self._system = self.made()
+            self._system = self.user_class()
             self._system.load(self.table, self.folder)
 
     def open(self, writing: bool) -> None:
         if self._system is not None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        if hasattr(self.made, "open"):
+        if hasattr(self.user_class, "open"):
             with errors_with_line(self.file):
-                self._system = self.made()
+                self._system = self.user_class()
                 self._system.open(self.folder)
         else:
             self.make_data(self.rows)
             self.fill(self.rows)
 
     def close(self) -> None:
-        if hasattr(self.made, "close"):
+        if hasattr(self.user_class, "close"):
             with errors_with_line(self.file):
                 self._system.close()
             self._system = None
@@ -104,7 +104,7 @@ def system_class(file: str, name: str) -> type[System]:
     system_type = getattr(module, "SYSTEMS", {}).get(name)
     if not isinstance(system_type, type):
         raise ScriptFailed(f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS")
-    attributes = {"file": path, "name": name, "made": system_type, "module": module}
+    attributes = {"file": path, "name": name, "user_class": system_type, "module": module}
     return type(system_type.__name__, (ScriptSystem,), attributes)
 
 

@@ -23,17 +23,17 @@ from lamella.core.bench.workloads.user_table import UserTableFile, rows_of, tabl
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.predicate_values import as_regex
 
-Met = Callable[[Any], bool]
+RowTest = Callable[[Any], bool]
 Cell = Callable[[Any], Any]
 
 
-class RowOperand(conditions.SystemOperand[Met]):
+class RowOperand(conditions.SystemOperand[RowTest]):
     """A column in conditions on rows; `cell` returns the column's value in a row. Tests never return null."""
 
-    logic = conditions.Logic[Met](
+    logic = conditions.Logic[RowTest](
         lambda left, right: lambda row: left(row) and right(row),
         lambda left, right: lambda row: left(row) or right(row),
-        lambda met: lambda row: not met(row),
+        lambda matches: lambda row: not matches(row),
         lambda answer: lambda row: answer,
     )
 
@@ -49,75 +49,75 @@ class RowOperand(conditions.SystemOperand[Met]):
             return exact.lower() if self.subject.ignore_case else exact
         return conditions.scalar(exact, self.type).as_py() if self.kind is Kind.DECIMAL else exact
 
-    def test(self, how: str, value: Any) -> Met:
+    def test(self, how: str, value: Any) -> RowTest:
         compare = conditions.COMPARISONS[how]
-        return self._where(lambda cell: compare(cell, value))
+        return self._test_of(lambda cell: compare(cell, value))
 
-    def test_pair(self, how: str, pair: Any) -> Met:
+    def test_pair(self, how: str, pair: Any) -> RowTest:
         cell_of, compare = self.cell, conditions.COMPARISONS[how]
 
-        def met(row: Any) -> bool:
+        def passes(row: Any) -> bool:
             left, right = cell_of(row), pair.cell(row)
             return left is not None and right is not None and bool(compare(left, right))
 
-        return met
+        return passes
 
-    def among(self, values: Sequence[Any]) -> Met:
+    def among(self, values: Sequence[Any]) -> RowTest:
         members = frozenset(values)
-        return self._where(lambda cell: cell in members)
+        return self._test_of(lambda cell: cell in members)
 
-    def is_nan(self) -> Met:
-        return self._where(math.isnan)
+    def is_nan(self) -> RowTest:
+        return self._test_of(math.isnan)
 
-    def is_null(self) -> Met:
+    def is_null(self) -> RowTest:
         raw = self.raw
         return lambda row: raw(row) is None
 
-    def contains(self, text: str) -> Met:
+    def contains(self, text: str) -> RowTest:
         value = self.operand(text)
-        return self._where(lambda cell: value in cell)
+        return self._test_of(lambda cell: value in cell)
 
-    def starts_with(self, text: str) -> Met:
+    def starts_with(self, text: str) -> RowTest:
         value = self.operand(text)
-        return self._where(lambda cell: cell.startswith(value))
+        return self._test_of(lambda cell: cell.startswith(value))
 
-    def ends_with(self, text: str) -> Met:
+    def ends_with(self, text: str) -> RowTest:
         value = self.operand(text)
-        return self._where(lambda cell: cell.endswith(value))
+        return self._test_of(lambda cell: cell.endswith(value))
 
-    def like(self, pattern: str) -> Met:
+    def like(self, pattern: str) -> RowTest:
         inside = as_regex(self.operand(pattern)).removeprefix(r"(?s)\A").removesuffix(r"\z")
-        return self._where(re.compile(inside, re.DOTALL).fullmatch)
+        return self._test_of(re.compile(inside, re.DOTALL).fullmatch)
 
-    def regex(self, pattern: str) -> Met:
+    def regex(self, pattern: str) -> RowTest:
         regex = re.compile(pattern, re.IGNORECASE if self.subject.ignore_case else 0).search
         raw = self.raw
         return lambda row: raw(row) is not None and regex(raw(row)) is not None
 
-    def divided(self, divisor: int, remainder: int) -> Met:
+    def has_remainder(self, divisor: int, remainder: int) -> RowTest:
         if self.kind is Kind.FLOAT:
-            return self._where(lambda cell: math.isfinite(cell) and math.fmod(cell, divisor) == remainder)
+            return self._test_of(lambda cell: math.isfinite(cell) and math.fmod(cell, divisor) == remainder)
         sign = -1 if remainder < 0 else 1
-        return self._where(
+        return self._test_of(
             lambda cell: (abs(cell) % divisor) * (-1 if cell < 0 else 1) == sign * abs(remainder)
         )
 
-    def any_item(self, test: Callable[[Any], Met]) -> Met:
-        met = test(RowOperand(self.subject.items, lambda item: item))
-        return self._where(lambda cell: any(map(met, cell)))
+    def any_item(self, test: Callable[[Any], RowTest]) -> RowTest:
+        matches = test(RowOperand(self.subject.items, lambda item: item))
+        return self._test_of(lambda cell: any(map(matches, cell)))
 
-    def has_size(self, size: int) -> Met:
-        return self._where(lambda cell: len(cell) == size)
+    def has_size(self, size: int) -> RowTest:
+        return self._test_of(lambda cell: len(cell) == size)
 
-    def _where(self, test: Callable[[Any], Any]) -> Met:
+    def _test_of(self, test: Callable[[Any], Any]) -> RowTest:
         """Apply a test to cells that are not null."""
         take = self.cell
 
-        def met(row: Any) -> bool:
+        def passes(row: Any) -> bool:
             cell = take(row)
             return cell is not None and bool(test(cell))
 
-        return met
+        return passes
 
 
 def _inside(cell: Cell, name: str) -> Cell:
@@ -144,7 +144,7 @@ class RowFile(UserTableFile):
 
     @property
     def names(self) -> list[str]:
-        names: list[str] = self.copied.schema.names
+        names: list[str] = self.table_copy.schema.names
         return names
 
     @abstractmethod
@@ -163,7 +163,7 @@ class RowFile(UserTableFile):
         return self.names.index(column)
 
     def load(self, rows: int) -> None:
-        self.write(map(self.to_row, rows_of(self.copied, rows)), self.path)
+        self.write(map(self.to_row, rows_of(self.table_copy, rows)), self.path)
 
     def read(self) -> list[Any]:
         return list(self.rows())
@@ -172,30 +172,32 @@ class RowFile(UserTableFile):
         return list(filter(self.condition(), self.rows()))
 
     def update(self) -> None:
-        change, met = self.copied.change, self.condition()
+        change, matches = self.table_copy.change, self.condition()
         assert change is not None
         key, add, text = self.key(change.column), change.add, change.text
 
-        def changed(row: Any) -> Any:
-            if not met(row):
+        def changed_row(row: Any) -> Any:
+            if not matches(row):
                 return row
             cells = row.copy() if isinstance(row, dict) else list(row)
             cells[key] = text if not add else None if cells[key] is None else cells[key] + add
             return cells
 
-        self.rewrite(lambda path: self.write(map(changed, self.rows()), path))
+        self.rewrite(lambda path: self.write(map(changed_row, self.rows()), path))
 
     def as_table(self, answer: list[Any]) -> pa.Table:
-        return table_of(answer, self.copied.schema)
+        return table_of(answer, self.table_copy.schema)
 
     def condition(self) -> Callable[[Any], bool]:
-        if self.copied.where is None:
+        if self.table_copy.where is None:
             return lambda row: True
 
         def operand(subject: conditions.Subject) -> RowOperand:
             return RowOperand(subject, itemgetter(self.key(subject.place.column)))
 
-        return conditions.compile_condition(self.copied.where, operand, RowOperand.logic, self.copied.nan)
+        return conditions.compile_condition(
+            self.table_copy.where, operand, RowOperand.logic, self.table_copy.nan
+        )
 
 
 class CSVUserTable(RowFile):
@@ -211,7 +213,7 @@ class CSVUserTable(RowFile):
         return values
 
     def rows(self) -> Iterator[Sequence[Any]]:
-        readers = [_reader(field.type) for field in self.copied.schema]
+        readers = [_reader(field.type) for field in self.table_copy.schema]
         with self.path.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
                 yield [
@@ -243,7 +245,7 @@ class JSONLinesUserTable(RowFile):
 
     def as_table(self, answer: list[dict[str, Any]]) -> pa.Table:
         return table_of(
-            map(itemgetter(*self.names) if len(self.names) > 1 else _only, answer), self.copied.schema
+            map(itemgetter(*self.names) if len(self.names) > 1 else _only, answer), self.table_copy.schema
         )
 
 

@@ -17,7 +17,7 @@ from lamella.core.bench.systems.rows import names_of, object_blocks
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 
-Numbered = list[tuple[int, "Record"]]
+NumberedRecords = list[tuple[int, "Record"]]
 
 
 class Record(Persistent):  # type: ignore[misc]  # ZODB has no type hints
@@ -64,10 +64,10 @@ class ZODBTree(TableSystem):
         self._db.pack()
         return True
 
-    def prepare(self, rows: Rows) -> Numbered:
-        return self._numbered(rows, 0)
+    def prepare(self, rows: Rows) -> NumberedRecords:
+        return self._numbered_records(rows, 0)
 
-    def create(self, prepared: Numbered) -> None:
+    def create(self, prepared: NumberedRecords) -> None:
         self._root["rows"] = LOBTree(prepared)
         self._commit()
 
@@ -75,7 +75,7 @@ class ZODBTree(TableSystem):
         """Commit each block separately, so that not all objects have to be in memory."""
         rows = self._root["rows"] = LOBTree()
         for number, block in enumerate(blocks):
-            rows.update(self._numbered(dicts(block), number * BLOCK_ROWS))
+            rows.update(self._numbered_records(dicts(block), number * BLOCK_ROWS))
             self._commit()
 
     def read(self) -> list[Record]:
@@ -144,7 +144,7 @@ class ZODBTree(TableSystem):
     def _commit(self) -> None:
         self._connection.transaction_manager.commit()
 
-    def _numbered(self, rows: Rows, start: int) -> Numbered:
+    def _numbered_records(self, rows: Rows, start: int) -> NumberedRecords:
         key = self.workload.key
         if key:
             return [(int(row[key]), Record(row)) for row in rows]

@@ -19,9 +19,9 @@ from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 
 CALLS = 100
 OPENINGS = 100
-_EACH = f" A sample for each of {CALLS} calls."
-_ITS_OWN = " Each call is a separate commit."
-_COMMIT = _ITS_OWN + _EACH
+_CALLS_NOTE = f" A sample for each of {CALLS} calls."
+_COMMIT_NOTE = " Each call is a separate commit."
+_COMMIT = _COMMIT_NOTE + _CALLS_NOTE
 SIZES = {
     "100b": 100, "1kb": 1_000, "10kb": 10_000, "100kb": 100_000, "1mb": 1_000_000, "10mb": 10_000_000,
 }  # fmt: skip
@@ -40,7 +40,7 @@ def _objects(prefix: str, size: str) -> tuple[Operation, Operation]:
             f"put_{prefix}",
             f"Put {size}",
             f"puts an object of {size}",
-            f"A new object of {size}." + _ITS_OWN + each,
+            f"A new object of {size}." + _COMMIT_NOTE + each,
         ),
         Operation(
             f"get_{prefix}", f"Get {size}", f"gets an object of {size}", f"An object of {size}." + each
@@ -60,14 +60,14 @@ _OPERATIONS = (
         "warm_get",
         "Get one",
         "gets one of {rows} from an open database",
-        "An entity by its id, at random." + _EACH,
+        "An entity by its id, at random." + _CALLS_NOTE,
     ),
     Operation(
         "catalog_query",
         "Query",
         "finds 20 of {rows} by a field",
         "The names of the first 20 entities with a rating, for one rating after another, without an index."
-        + _EACH,
+        + _CALLS_NOTE,
     ),
     Operation(
         "warm_create", "Create one", "adds one to {rows} in an open database", "A new entity." + _COMMIT
@@ -79,7 +79,7 @@ _OPERATIONS = (
         "crud_cycle",
         "Create, get, update, delete",
         "creates, gets, updates and deletes one beside {rows}",
-        "An entity is created, got by its id, updated and deleted: three commits." + _EACH,
+        "An entity is created, got by its id, updated and deleted: three commits." + _CALLS_NOTE,
     ),
     *(
         operation
@@ -88,19 +88,21 @@ _OPERATIONS = (
             prefix, f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size:,} bytes"
         )
     ),
-    Operation("head", "Head", "says how large an object is", "The size of an object of 1,000 bytes." + _EACH),
-    Operation("list_10", "List 10", "lists ten objects", "The ten keys under a prefix." + _EACH),
+    Operation(
+        "head", "Head", "says how large an object is", "The size of an object of 1,000 bytes." + _CALLS_NOTE
+    ),
+    Operation("list_10", "List 10", "lists ten objects", "The ten keys under a prefix." + _CALLS_NOTE),
     Operation(
         "commit_then_put",
         "Commit, then put",
         "commits an entity beside {rows} and then puts an object",
-        "A new entity, and after it an object of 1,000 bytes: two commits." + _EACH,
+        "A new entity, and after it an object of 1,000 bytes: two commits." + _CALLS_NOTE,
     ),
     Operation(
         "commit_and_put",
         "Commit and put at once",
         "commits an entity beside {rows} while it puts an object",
-        "A new entity, and at the same time an object of 1,000 bytes on another thread." + _EACH,
+        "A new entity, and at the same time an object of 1,000 bytes on another thread." + _CALLS_NOTE,
     ),
     Operation(
         "one_by_one_100",
@@ -132,7 +134,7 @@ CATALOG = Workload(
 
 TOGETHER = 100
 LIMIT = 20
-LISTED = 10
+NUM_LISTED_OBJECTS = 10
 STATUS = "featured"
 RATINGS = tuple(number / 4 for number in range(21))
 GROUPS = 3
@@ -146,7 +148,7 @@ def objects(prefix: str, size: int, count: int = CALLS) -> dict[str, bytes]:
 
 
 def listed_objects() -> dict[str, bytes]:
-    return objects("listed", SIZES["100b"], LISTED)
+    return objects("listed", SIZES["100b"], NUM_LISTED_OBJECTS)
 
 
 def pairs(step: str, rows: int) -> tuple[list[Entity], dict[str, bytes]]:
@@ -167,7 +169,7 @@ def groups(step: str, rows: int) -> Iterator[list[Entity]]:
 READ, UPDATED = Pick("catalog-get", CALLS), Pick("catalog-update", CALLS)
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     step = operation.id
     if step in ("warm_get", "warm_update"):
         change = {"status": STATUS} if step == "warm_update" else {}
@@ -240,7 +242,7 @@ _BY_STEP: dict[str, Callable[[int], str]] = {
 }
 
 T = TypeVar("T")
-ALL = float("inf")
+NO_LIMIT = float("inf")
 
 
 class Sampling(Cycle[ObjectSystem]):
@@ -259,7 +261,7 @@ class Sampling(Cycle[ObjectSystem]):
         self.system.open(writing)
         if warm is not None:
             warm()
-        answers, cost = measure_each(works, ALL)
+        answers, cost = measure_each(works, NO_LIMIT)
         checksum = fingerprint(answers)
         self.system.close()
         return Sample(name, cost, self.system.disk_bytes(), checksum, again=warm is not None)
@@ -282,7 +284,7 @@ class Sampling(Cycle[ObjectSystem]):
     def _objects(self, objects: dict[str, bytes]) -> dict[str, bytes]:
         return {key: self.system.get_object(key) for key in objects}
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         raise AssertionError("Every step reads back what it changed")
 
 
@@ -290,7 +292,7 @@ class EntitySteps(Sampling):
     def open_cold(self) -> Iterator[Sample]:
         catalog = self._catalog
         catalog.open(writing=False)
-        answers, cost = measure_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
+        answers, cost = measure_each([self._opened_anew] * OPENINGS, NO_LIMIT, catalog.close)
         catalog.close()
         (fields,) = {tuple(sorted(fields)) for fields in answers}
         yield Sample("open_cold", cost, catalog.disk_bytes(), of_fields(fields))
@@ -318,7 +320,7 @@ class EntitySteps(Sampling):
         def checksum(answers: list[Sequence[str]]) -> str:
             return of_names({(rating, tuple(names)) for rating, names in zip(ratings, answers, strict=True)})
 
-        works = [partial(catalog.names_rated, rating, LIMIT) for rating in ratings]
+        works = [partial(catalog.names_with_rating, rating, LIMIT) for rating in ratings]
         yield self._sample("catalog_query", works, checksum, warm=works[-1], writing=False)
 
     def warm_create(self) -> Iterator[Sample]:

@@ -121,7 +121,7 @@ class SystemOperand(Operand[R]):
             return self._compare_pair(how, value)
         if self.kind is Kind.FLOAT:
             return self._compare_float(how, value)
-        narrowed = self._narrowed(how, value)
+        narrowed = self._narrow(how, value)
         return (
             self.always(narrowed)
             if isinstance(narrowed, bool)
@@ -129,7 +129,7 @@ class SystemOperand(Operand[R]):
         )
 
     def one_of(self, values: Sequence[Any]) -> R:
-        narrowed = [self._narrowed("eq", value) for value in values]
+        narrowed = [self._narrow("eq", value) for value in values]
         numbers = [item[1] for item in narrowed if not isinstance(item, bool)]
         plain = [self.operand(value) for value in numbers if value == value]
         met = self.among(plain) if plain else self.always(False)
@@ -138,9 +138,9 @@ class SystemOperand(Operand[R]):
     def leaves(self, divisor: int, remainder: int) -> R:
         floats = self.kind is Kind.FLOAT
         exactly = narrow_division(divisor, remainder, *((0, divisor) if floats else value_range(self.type)))
-        return self.divided(divisor, remainder) if exactly is None else self.one_of(exactly)
+        return self.has_remainder(divisor, remainder) if exactly is None else self.one_of(exactly)
 
-    def divided(self, divisor: int, remainder: int) -> R:
+    def has_remainder(self, divisor: int, remainder: int) -> R:
         raise CannotAsk("It has no remainder with the sign of the number")
 
     def regex(self, pattern: str) -> R:
@@ -164,7 +164,7 @@ class SystemOperand(Operand[R]):
     def always(self, answer: bool) -> R:
         return self.logic.complement(self.is_null()) if answer else self.logic.constant(False)
 
-    def _narrowed(self, how: str, value: Any) -> tuple[str, Any] | bool:
+    def _narrow(self, how: str, value: Any) -> tuple[str, Any] | bool:
         if self.kind is Kind.FLOAT:
             return narrow_float(how, value, float_width(self.type))
         if self.kind in (Kind.TEXT, Kind.BINARY, Kind.BOOLEAN):
@@ -173,7 +173,7 @@ class SystemOperand(Operand[R]):
 
     def _compare_float(self, how: str, value: Any) -> R:
         """NaN equals itself and is greater than every number."""
-        narrowed = self._narrowed(how, value)
+        narrowed = self._narrow(how, value)
         if isinstance(narrowed, bool):
             return self.always(narrowed)
         how, number = narrowed
@@ -215,9 +215,9 @@ class ExpressionOperand(SystemOperand[Any]):
         return COMPARISONS[how](self.column, pair.column)
 
     def operand(self, exact: Any) -> Any:
-        return self.folded(exact) if self.kind is Kind.TEXT else scalar(exact, self.type).as_py()
+        return self.fold(exact) if self.kind is Kind.TEXT else scalar(exact, self.type).as_py()
 
-    def folded(self, text: str) -> str:
+    def fold(self, text: str) -> str:
         lower: str = pc.utf8_lower(pa.scalar(text)).as_py() if self.subject.ignore_case else text
         return lower
 
@@ -238,7 +238,7 @@ class ArrowExpression(ExpressionOperand):
         self.column = pc.utf8_lower(self.raw) if subject.ignore_case else self.raw
 
     def operand(self, exact: Any) -> Any:
-        return self.folded(exact) if self.kind is Kind.TEXT else scalar(exact, self.type)
+        return self.fold(exact) if self.kind is Kind.TEXT else scalar(exact, self.type)
 
     def among(self, values: Sequence[Any]) -> Any:
         plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
@@ -252,23 +252,23 @@ class ArrowExpression(ExpressionOperand):
         return self.raw.is_null()
 
     def contains(self, text: str) -> Any:
-        return pc.match_substring(self.column, self.folded(text))
+        return pc.match_substring(self.column, self.fold(text))
 
     def starts_with(self, text: str) -> Any:
-        return pc.starts_with(self.column, self.folded(text))
+        return pc.starts_with(self.column, self.fold(text))
 
     def ends_with(self, text: str) -> Any:
-        return pc.ends_with(self.column, self.folded(text))
+        return pc.ends_with(self.column, self.fold(text))
 
     def like(self, pattern: str) -> Any:
-        return pc.match_substring_regex(self.column, as_regex(self.folded(pattern)))
+        return pc.match_substring_regex(self.column, as_regex(self.fold(pattern)))
 
     def regex(self, pattern: str) -> Any:
         return pc.match_substring_regex(self.raw, pattern, ignore_case=self.subject.ignore_case)
 
-    def divided(self, divisor: int, remainder: int) -> Any:
+    def has_remainder(self, divisor: int, remainder: int) -> Any:
         if self.kind is Kind.FLOAT:
-            return super().divided(divisor, remainder)
+            return super().has_remainder(divisor, remainder)
         by = pa.scalar(divisor, self.type)
         return self.raw - pc.multiply(pc.divide(self.raw, by), by) == pa.scalar(remainder, self.type)
 
@@ -294,16 +294,16 @@ class SeriesOperand(ExpressionOperand):
         return self.raw.isna()
 
     def contains(self, text: str) -> Any:
-        return self.column.str.contains(self.folded(text), regex=False)
+        return self.column.str.contains(self.fold(text), regex=False)
 
     def starts_with(self, text: str) -> Any:
-        return self.column.str.startswith(self.folded(text))
+        return self.column.str.startswith(self.fold(text))
 
     def ends_with(self, text: str) -> Any:
-        return self.column.str.endswith(self.folded(text))
+        return self.column.str.endswith(self.fold(text))
 
     def like(self, pattern: str) -> Any:
-        return self.column.str.contains(as_regex(self.folded(pattern)), regex=True)
+        return self.column.str.contains(as_regex(self.fold(pattern)), regex=True)
 
     def regex(self, pattern: str) -> Any:
         return self.raw.str.contains(pattern, regex=True, case=not self.subject.ignore_case)

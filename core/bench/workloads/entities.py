@@ -102,22 +102,22 @@ class Batches:
     times: int
 
 
-CREATED = {
+CREATION_BATCHES = {
     "create_hundred": Batches(100, 10),
     "create_thousand": Batches(1_000, 5),
     "create_batch": Batches(10_000, 1),
 }
 
-DELETED = Batches(100, 10)
-_EACH = f"; a sample for each of up to {SINGLES} entities, each in a separate commit."
+DELETION_BATCHES = Batches(100, 10)
+_COMMITS_NOTE = f"; a sample for each of up to {SINGLES} entities, each in a separate commit."
 
 
 def _update(name: str, title: str, does: str, about: str) -> Operation:
-    return Operation(name, title, f"{does} of one of {{rows}}", about + _EACH)
+    return Operation(name, title, f"{does} of one of {{rows}}", about + _COMMITS_NOTE)
 
 
 def _creating(name: str) -> Operation:
-    size, times = CREATED[name].size, CREATED[name].times
+    size, times = CREATION_BATCHES[name].size, CREATION_BATCHES[name].times
     samples = "" if times == 1 else f"; a sample for each of {times} batches"
     about = f"{size:,} new entities from Python dicts in one commit{samples}."
     return Operation(name, f"Create {size:,}", f"adds {size:,} entities to {{rows}}", about, resizes=True)
@@ -136,15 +136,18 @@ ENTITY_CHANGES = Workload(
     ),
     operations=(
         Operation(
-            "get", "Get by id", "gets one of {rows} by its id", "At random, the first since opening" + _EACH
+            "get",
+            "Get by id",
+            "gets one of {rows} by its id",
+            "At random, the first since opening" + _COMMITS_NOTE,
         ),
         Operation(
             "get_again",
             "Get again",
             "gets one of {rows} by its id once more",
-            "The same entities once more" + _EACH,
+            "The same entities once more" + _COMMITS_NOTE,
         ),
-        Operation("create_one", "Create one", "adds one entity to {rows}", "One new entity" + _EACH),
+        Operation("create_one", "Create one", "adds one entity to {rows}", "One new entity" + _COMMITS_NOTE),
         _update("update_set", "$set", "sets a field", "Set one field"),
         _update("update_inc", "$inc", "increments a field", "Add one to a number"),
         _update("update_push", "$push", "appends to a list", "Append a tag"),
@@ -157,14 +160,14 @@ ENTITY_CHANGES = Workload(
         ),
         _update("update_pull", "$pull", "removes from a list", "Remove the entity's first tag"),
         _update("update_unset", "$unset", "removes a field", "Remove a field, or set it to null"),
-        Operation("delete_one", "Delete one", "deletes one of {rows}", "Delete by id" + _EACH),
-        *map(_creating, CREATED),
+        Operation("delete_one", "Delete one", "deletes one of {rows}", "Delete by id" + _COMMITS_NOTE),
+        *map(_creating, CREATION_BATCHES),
         Operation(
             "delete_hundred",
-            f"Delete {DELETED.size}",
-            f"deletes {DELETED.size} entities from {{rows}} and those added",
-            f"Delete {DELETED.size} scattered entities by id in one commit;"
-            f" a sample for each of {DELETED.times} batches.",
+            f"Delete {DELETION_BATCHES.size}",
+            f"deletes {DELETION_BATCHES.size} entities from {{rows}} and those added",
+            f"Delete {DELETION_BATCHES.size} scattered entities by id in one commit;"
+            f" a sample for each of {DELETION_BATCHES.times} batches.",
         ),
     ),
     default_rows=(1_000, 10_000, 100_000),
@@ -181,7 +184,7 @@ SET_SEVERAL, ADDED, PULLED, UNSET = (
     Pick(name, SINGLES) for name in ("set several", "add to set", "pull", "unset")
 )
 
-GONE_TOGETHER = Pick("delete together", DELETED.size * DELETED.times)
+GONE_TOGETHER = Pick("delete together", DELETION_BATCHES.size * DELETION_BATCHES.times)
 STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
 SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
 
@@ -189,7 +192,7 @@ Entities = dict[int, Entity]
 """Entities by number, in the order in which they were added."""
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the checksum of all entities after an operation; for one that reads, of the entities read."""
     if operation.id in ("get", "get_again"):
         data = entities(0, rows)
@@ -204,17 +207,20 @@ def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
 
 def batches(step: str, rows: int) -> list[list[Entity]]:
     """Return the new entities of a step that creates some, one list per commit."""
-    size, times = CREATED[step].size, CREATED[step].times
-    before = (CREATED[name] for name in list(CREATED)[: list(CREATED).index(step)])
+    size, times = CREATION_BATCHES[step].size, CREATION_BATCHES[step].times
+    before = (CREATION_BATCHES[name] for name in list(CREATION_BATCHES)[: list(CREATION_BATCHES).index(step)])
     first = rows + SINGLES + sum(batch.size * batch.times for batch in before)
     return [entities(first + batch * size, size) for batch in range(times)]
 
 
-def gone_together(count: int, workload: Workload) -> list[list[int]]:
+def deletion_batches(count: int, workload: Workload) -> list[list[int]]:
     """Return which of `count` entities are deleted in batches, by their positions in the order in which they
     were added, one list per commit."""
     ids_of_rows = numbers(GONE_TOGETHER, workload, count)
-    return [ids_of_rows[start : start + DELETED.size] for start in range(0, len(ids_of_rows), DELETED.size)]
+    return [
+        ids_of_rows[start : start + DELETION_BATCHES.size]
+        for start in range(0, len(ids_of_rows), DELETION_BATCHES.size)
+    ]
 
 
 def first_tag(number: int) -> str:
@@ -256,7 +262,7 @@ def _do(step: str, data: Entities, workload: Workload, rows: int) -> None:
             del data[number]
     elif step == "delete_hundred":
         ids = list(data)
-        for batch in gone_together(len(ids), workload):
+        for batch in deletion_batches(len(ids), workload):
             for place in batch:
                 del data[ids[place]]
     else:
@@ -304,7 +310,9 @@ class EntityCycle(Cycle[EntitySystem]):
 
     def create_one(self) -> Iterator[Sample]:
         singles = entities(self.rows, SINGLES)
-        yield from self._each("create_one", [partial(self.system.create, [item]) for item in singles])
+        yield from self._measure_works(
+            "create_one", [partial(self.system.create, [item]) for item in singles]
+        )
 
     def update_set(self) -> Iterator[Sample]:
         yield from self._each_row("update_set", SET, lambda i: self.system.set_fields(i, {"status": STATUS}))
@@ -326,7 +334,9 @@ class EntityCycle(Cycle[EntitySystem]):
     def update_pull(self) -> Iterator[Sample]:
         places = numbers(PULLED, self.workload, self.rows)
         pairs = zip(self._ids(PULLED), map(first_tag, places), strict=True)
-        yield from self._each("update_pull", [partial(self.system.pull, i, "tags", tag) for i, tag in pairs])
+        yield from self._measure_works(
+            "update_pull", [partial(self.system.pull, i, "tags", tag) for i, tag in pairs]
+        )
 
     def update_unset(self) -> Iterator[Sample]:
         yield from self._each_row("update_unset", UNSET, lambda i: self.system.unset(i, FORGOTTEN))
@@ -345,17 +355,19 @@ class EntityCycle(Cycle[EntitySystem]):
 
     def delete_hundred(self) -> Iterator[Sample]:
         ids = self._every_id()
-        batches = [[ids[place] for place in batch] for batch in gone_together(len(ids), self.workload)]
-        yield from self._each("delete_hundred", [partial(self.system.delete, batch) for batch in batches])
+        batches = [[ids[place] for place in batch] for batch in deletion_batches(len(ids), self.workload)]
+        yield from self._measure_works(
+            "delete_hundred", [partial(self.system.delete, batch) for batch in batches]
+        )
 
     def _create(self, name: str) -> Iterator[Sample]:
         new_batches = batches(name, self.rows)
-        yield from self._each(name, [partial(self.system.create, batch) for batch in new_batches])
+        yield from self._measure_works(name, [partial(self.system.create, batch) for batch in new_batches])
 
     def _each_row(self, name: str, pick: Pick, change: Callable[[Id], Any]) -> Iterator[Sample]:
-        yield from self._each(name, [partial(change, row_id) for row_id in self._ids(pick)])
+        yield from self._measure_works(name, [partial(change, row_id) for row_id in self._ids(pick)])
 
-    def _each(self, name: str, works: list[partial[Any]]) -> Iterator[Sample]:
+    def _measure_works(self, name: str, works: list[partial[Any]]) -> Iterator[Sample]:
         yield from self.settle()
         self.system.open(writing=True)
         _, cost = measure_each(works, float("inf"))
@@ -372,5 +384,5 @@ class EntityCycle(Cycle[EntitySystem]):
         self.system.close()
         return ids
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         return digest(self.system.contents())

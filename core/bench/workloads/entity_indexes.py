@@ -33,19 +33,19 @@ LOOKUPS = {
     "wide_range": "2 % of the rows by a range of numbers",
 }
 
-INDEXED = {"number": "distinct numbers", "owner": "repeated numbers", "code": "distinct texts"}
+INDEX_COLUMNS = {"number": "distinct numbers", "owner": "repeated numbers", "code": "distinct texts"}
 """Columns, and the kinds of their values."""
 
 SORTS = {"number": "number DESC", "code": "code"}
-_WHAT = {KEYS: "Only the ids of the rows.", ROWS: "All columns of the rows."}
-_EACH = "Each time with another value. "
+_RESULT_TEXTS = {KEYS: "Only the ids of the rows.", ROWS: "All columns of the rows."}
+_VALUES_NOTE = "Each time with another value. "
 
 
-def indexed(lookup: str, what: str) -> str:
+def index_step(lookup: str, what: str) -> str:
     return f"{lookup}_{what}"
 
 
-def scanned(lookup: str, what: str) -> str:
+def scan_step(lookup: str, what: str) -> str:
     return f"scan_{lookup}_{what}"
 
 
@@ -63,27 +63,27 @@ def _title(lookup: str) -> str:
 
 def _scan(name: str, what: str) -> Operation:
     return Operation(
-        scanned(name, what),
+        scan_step(name, what),
         f"{_title(name)}, no index, {what}",
         f"finds {SCANS[name]} among {{rows}} without an index ({what})",
-        f"{_EACH}There is no index. {_WHAT[what]}",
+        f"{_VALUES_NOTE}There is no index. {_RESULT_TEXTS[what]}",
     )
 
 
 def _lookup(name: str, what: str) -> Operation:
     return Operation(
-        indexed(name, what),
+        index_step(name, what),
         f"{_title(name)}, {what}",
         f"finds {LOOKUPS[name]} among {{rows}} by an index ({what})",
-        f"{_EACH}With an index on the column. {_WHAT[what]}",
+        f"{_VALUES_NOTE}With an index on the column. {_RESULT_TEXTS[what]}",
     )
 
 
 def _build(column: str) -> Operation:
     return Operation(
         build(column),
-        f"Build, {INDEXED[column]}",
-        f"indexes {{rows}} by {INDEXED[column]}",
+        f"Build, {INDEX_COLUMNS[column]}",
+        f"indexes {{rows}} by {INDEX_COLUMNS[column]}",
         "Create an index; dropping it first is not timed. Lamella and SQLite do not wait for the disk: "
         "Lamella rebuilds an index that a crash damaged.",
         resizes=True,
@@ -105,12 +105,12 @@ _NEXT = Operation(
     NEXT,
     f"{ALIKE} rows after a number",
     f"sorts {{rows}} after a number for the next {ALIKE}",
-    f"{_EACH}The next {ALIKE} rows after a number, in the order of the numbers, all columns.",
+    f"{_VALUES_NOTE}The next {ALIKE} rows after a number, in the order of the numbers, all columns.",
 )
 
 _OPERATIONS = (
     *(_scan(name, what) for what in (ROWS, KEYS) for name in SCANS),
-    *map(_build, INDEXED),
+    *map(_build, INDEX_COLUMNS),
     *(_lookup(name, what) for what in (KEYS, ROWS) for name in LOOKUPS),
     *map(_sort, SORTS),
     _NEXT,
@@ -134,7 +134,7 @@ ENTITY_INDEXES = Workload(
 ITEM_TYPES = {"number": "INTEGER", "code": "TEXT", "owner": "INTEGER", "amount": "REAL", "label": "TEXT"}
 """Columns, and their types in SQL."""
 
-LOOKED_UP = 30
+NUM_LOOKUPS = 30
 
 
 def items(rows: int) -> dict[str, list[Any]]:
@@ -151,7 +151,7 @@ def items(rows: int) -> dict[str, list[Any]]:
 
 def owners(rows: int) -> list[int]:
     """Return the owners to look up, the same for every system."""
-    drawn: list[int] = np.random.default_rng(2).integers(0, max(1, rows // ALIKE), LOOKED_UP).tolist()
+    drawn: list[int] = np.random.default_rng(2).integers(0, max(1, rows // ALIKE), NUM_LOOKUPS).tolist()
     return drawn
 
 
@@ -171,7 +171,7 @@ Ask = Callable[[Lookup, str], Callable[[int], Any]]
 def lookups(rows: int) -> dict[str, Lookup]:
     wide, step = max(1, rows // 50), rows // ALIKE
 
-    def some(owner: int) -> tuple[int, ...]:
+    def values_of(owner: int) -> tuple[int, ...]:
         return tuple((owner + step * place) % rows for place in range(ALIKE))
 
     answers = (
@@ -183,7 +183,7 @@ def lookups(rows: int) -> dict[str, Lookup]:
             "code >= ? AND code < ?",
             lambda owner: (beginning_of(owner), f"c{owner:06}."),
         ),
-        Lookup("in", f"number IN ({', '.join('?' * ALIKE)})", some),
+        Lookup("in", f"number IN ({', '.join('?' * ALIKE)})", values_of),
         Lookup("wide_range", "number BETWEEN ? AND ?", lambda owner: (owner, owner + wide - 1)),
     )
     return {lookup.name: lookup for lookup in answers}
@@ -206,17 +206,17 @@ def questions(rows: int, ask: Ask) -> Questions:
     by_name: dict[str, Question] = {}
     for what in (KEYS, ROWS):
         by_name |= {
-            indexed(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in LOOKUPS
+            index_step(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in LOOKUPS
         }
         by_name |= {
-            scanned(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in SCANS
+            scan_step(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in SCANS
         }
     return by_name
 
 
 def needs_an_index(operations: Sequence[str]) -> list[str]:
     """Return the operations other than lookups that scan every row."""
-    scans = {scanned(name, what) for name in SCANS for what in (KEYS, ROWS)}
+    scans = {scan_step(name, what) for name in SCANS for what in (KEYS, ROWS)}
     return [name for name in operations if name not in scans]
 
 
@@ -241,7 +241,7 @@ class FrameScans(QuestionSystem):
 
         of = owners(pq.read_metadata(self.file).num_rows)
         return {
-            scanned(name, what): Question(partial(self.find, name, what), of, comparable=self.comparable)
+            scan_step(name, what): Question(partial(self.find, name, what), of, comparable=self.comparable)
             for name in SCANS
             for what in (KEYS, ROWS)
         }

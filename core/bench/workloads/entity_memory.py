@@ -88,7 +88,7 @@ def payload(number: int, size: int) -> str:
     return Random(SEED * 1_000_003 + number).randbytes(-(-size // 2)).hex()[:size]
 
 
-def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(_workload: Workload, operation: Operation, rows: int) -> str:
     first, step = (1, 2) if operation.id.startswith("result") else (0, 1)
     return digest([[number] for number in range(first, rows, step)])
 
@@ -175,7 +175,7 @@ class MemoryCycle(Cycle[EntityMemory]):
         added = replace(cost, peak_rss_bytes=max(0, cost.peak_rss_bytes - before))
         yield Sample(name, added, self.system.disk_bytes(), fingerprint)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         raise AssertionError("No step changes anything")
 
 

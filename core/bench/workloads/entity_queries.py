@@ -137,7 +137,7 @@ ENTITY_QUERIES = Workload(
 )
 
 _WORKLOAD_ID = "entity-queries"
-LOOKED_UP = Pick("looked up by name", 50)
+LOOKUP_PICK = Pick("looked up by name", 50)
 
 CONDITIONS: dict[str, Callable[[Entity], bool]] = {
     "equality": lambda entity: bool(entity["status"] == "draft"),
@@ -155,7 +155,7 @@ PAGES = {name(depth): depth for depth in DEPTHS for name in (by_offset, by_curso
 ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_ORDER}
 
 
-def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(_workload: Workload, operation: Operation, rows: int) -> str:
     """Return the digest of an operation's right answer, as `QuestionCycle` computes those of systems."""
     data, name = _entities(rows), operation.id
     if name == "count":
@@ -170,7 +170,9 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
         return digests[0] if len(set(digests)) == 1 else digest_in_order(digests)
     if name in ORDERS:
         start = page_start(PAGES.get(name, 1), rows)
-        return digest(_rows_fingerprint(ordered(data, ORDERS[name])[start : start + PAGE], in_order=True))
+        return digest(
+            _rows_fingerprint(sort_entities(data, ORDERS[name])[start : start + PAGE], in_order=True)
+        )
     if name in FILTERS:
         return digest(_rows_fingerprint([entity for entity in data if CONDITIONS[name](entity)]))
     columns = PROJECTIONS.get(name, tuple(SCHEMA.names))
@@ -179,7 +181,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
 
 def names(rows: int) -> list[str]:
     """Return the names to look up."""
-    places = pick_rows(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
+    places = pick_rows(LOOKUP_PICK, workload_named(_WORKLOAD_ID), rows).tolist()
     return [entities(number, 1)[0]["name"] for number in places]
 
 
@@ -188,7 +190,7 @@ def page_start(depth: int, rows: int) -> int:
     return min(depth - 1, (rows - 1) // PAGE) * PAGE
 
 
-def ordered(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
+def sort_entities(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
     """Sort entities; ties keep their order, since Python's sort is stable, also in reverse."""
     rows = list(data)
     for key in reversed(keys):
@@ -245,7 +247,7 @@ class EntityQueries(QuestionSystem):
         """Return the rows that match one of the filters."""
 
     @abstractmethod
-    def named(self, name: str) -> Any: ...
+    def find_by_name(self, name: str) -> Any: ...
 
     @abstractmethod
     def page(self, keys: Sequence[str], start: int = 0) -> Any:
@@ -288,7 +290,7 @@ class EntityQueries(QuestionSystem):
         by_name = {
             "find_all": self._question(self.find_all),
             **{name: self._question(partial(self.matching, name)) for name in FILTERS},
-            "point": Question(self.named, names(self.count()), comparable=self._comparable),
+            "point": Question(self.find_by_name, names(self.count()), comparable=self._comparable),
             **{name: self._ordered_question(partial(self.page, keys)) for name, keys in SORTS.items()},
             **{by_offset(depth): self._by_offset(depth) for depth in DEPTHS},
             **{by_cursor(depth): self._by_cursor(depth) for depth in DEPTHS},

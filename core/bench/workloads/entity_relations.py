@@ -15,9 +15,9 @@ RELATED_PAGE = 20
 BILLED_BEFORE, IMPORTANT = 9, 4
 """The values in filters: of a cast entry's billing, and of a skill's importance."""
 
-_EACH = "Each time for another row. "
+_ROWS_NOTE = "Each time for another row. "
 
-_TITLED = {
+_QUESTION_TEXTS = {
     "entries": (
         f"A person's cast entries, {RELATED_PAGE}",
         f"finds {RELATED_PAGE} cast entries of a person among {{rows}}",
@@ -66,7 +66,7 @@ _OPERATIONS = (
         UNINDEXED,
         f"A person's entries, {RELATED_PAGE}, no index",
         f"finds {RELATED_PAGE} cast entries of a person among {{rows}} without an index",
-        f"{_EACH}Columns that refer to other rows are not indexed yet.",
+        f"{_ROWS_NOTE}Columns that refer to other rows are not indexed yet.",
     ),
     Operation(
         INDEX,
@@ -75,7 +75,7 @@ _OPERATIONS = (
         "An index for each column by which related rows are found; dropping them first is not timed.",
         resizes=True,
     ),
-    *(Operation(name, title, sentence, _EACH) for name, (title, sentence) in _TITLED.items()),
+    *(Operation(name, title, sentence, _ROWS_NOTE) for name, (title, sentence) in _QUESTION_TEXTS.items()),
     Operation(
         COUNTS_OF_ALL,
         "Counts of all people",
@@ -118,14 +118,14 @@ RELATED_TYPES = {
 }
 """The columns of each table, and their types in SQL. Each table also has an `_id` that starts at 0."""
 
-INDEXED = (
+INDEX_COLUMNS = (
     *(("cast", "title"), ("cast", "person"), ("titles", "code")),
     *(("occupation_skills", "occupation"), ("occupation_skills", "skill")),
     *(("products", "code"), ("products", "parent")),
 )
 """The columns other than ids by which related rows are found."""
 
-LOOKED_UP, SKILLS, SKILLS_EACH = 30, 35, 20
+NUM_LOOKUPS, SKILLS, SKILLS_EACH = 30, 35, 20
 
 
 def tables(titles: int) -> dict[str, Columns]:
@@ -256,5 +256,5 @@ def _busy(titles: int) -> int:
 
 def _sample_numbers(most: int) -> list[int]:
     """Draw some of `most` numbers, the same for every system."""
-    drawn: list[int] = np.random.default_rng(2).integers(0, most, LOOKED_UP).tolist()
+    drawn: list[int] = np.random.default_rng(2).integers(0, most, NUM_LOOKUPS).tolist()
     return drawn

@@ -50,7 +50,7 @@ ENTITY_STORAGE = Workload(
 )
 
 
-def expected(_workload: Workload, _operation: Operation, rows: int) -> str:
+def right_answer(_workload: Workload, _operation: Operation, rows: int) -> str:
     return digest(fingerprint(pa.Table.from_pylist(entities(0, rows), SCHEMA)))
 
 
@@ -89,8 +89,8 @@ class StorageCycle(Cycle[EntityStorage]):
         answer, cost = self._measure_opening(self.system.read, writing=False)
         checksum = digest(fingerprint(self.system.as_table(answer)))
         self.system.close()
-        yield from self._checked(checksum)
+        yield from self._checked_samples(checksum)
         yield Sample("read", cost, self.system.disk_bytes(), checksum)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         return digest(fingerprint(self.system.as_table(self.system.read())))

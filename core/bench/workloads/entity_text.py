@@ -34,16 +34,20 @@ ROWS, FILTERED, AFTER_COMMIT = "single_term_rows", "filtered_rows", "after_commi
 STEMS, WORDS = "build_stems", "build_words"
 _IDS = f"Other words each time; the ids and scores of the {BEST} best."
 _ROWS = f"All columns of the {BEST} best."
-_BUILT = (
+_BUILD_TEXT = (
     "Create an index of stored documents; dropping it first is not timed. Lamella and SQLite do not wait "
 )
-_BUILT += "for the disk: Lamella rebuilds an index that a crash damaged. "
+_BUILD_TEXT += "for the disk: Lamella rebuilds an index that a crash damaged. "
 
 _OPERATIONS = (
     Operation(
-        STEMS, "Build, English stems", "indexes the stems in {rows}", _BUILT + "Words by stems.", resizes=True
+        STEMS,
+        "Build, English stems",
+        "indexes the stems in {rows}",
+        _BUILD_TEXT + "Words by stems.",
+        resizes=True,
     ),
-    Operation(WORDS, "Build", "indexes the words in {rows}", _BUILT + "Words as written.", resizes=True),
+    Operation(WORDS, "Build", "indexes the words in {rows}", _BUILD_TEXT + "Words as written.", resizes=True),
     *(Operation(name, title, sentence, _IDS) for name, (title, sentence) in SEARCH_TITLES.items()),
     Operation(
         ROWS, "Single term, rows", "finds the rows of a word among {rows}", f"Other words each time. {_ROWS}"
@@ -82,7 +86,7 @@ LENGTH, VOCABULARY = 40, 30_000
 YEARS, FROM, TO = 40, 2000, 2003
 TURNS, COMMITS = 10, 9
 
-CHANGED = "w300 in commit {0}"
+CHANGED_TEXT = "w300 in commit {0}"
 """The text that a small commit writes to a document."""
 
 
@@ -136,12 +140,12 @@ class TextSystem(QuestionSystem):
     """A system with full-text search. `asks` is the operation: ROWS and AFTER_COMMIT return whole rows,
     FILTERED those of some years, and all others ids and scores.
 
-    `typed` is the field of `Words` with the system's own form; `tokenizers` are by the operation that builds
+    `syntax` is the field of `Words` with the system's own form; `tokenizers` are by the operation that builds
     the index.
     """
 
     columns = 2
-    typed: ClassVar[str]
+    syntax: ClassVar[str]
     tokenizers: ClassVar[Mapping[str, Any]]
 
     @abstractmethod
@@ -164,7 +168,7 @@ class TextSystem(QuestionSystem):
         """Drop an index; not timed."""
 
     def change(self, number: int) -> None:
-        """Change a document's text to `CHANGED`, in one commit."""
+        """Change a document's text to `CHANGED_TEXT`, in one commit."""
         raise NotImplementedError
 
     def changing(self) -> int:
@@ -215,5 +219,5 @@ class TextSystem(QuestionSystem):
         return compare_ids(self.ids(answer), self.matching(asks, self._text(words, number)))
 
     def _text(self, words: Words, number: int) -> str:
-        text: str = getattr(words, self.typed)
+        text: str = getattr(words, self.syntax)
         return text.format(number, number + 1)

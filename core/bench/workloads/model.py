@@ -27,7 +27,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Changed:
+class PickChange:
     """A change that gives the picked rows the values of another version of the data, in all or some
     columns."""
 
@@ -38,15 +38,15 @@ class Changed:
 
 @dataclass(frozen=True)
 class Answer:
-    """The right answer: rows of a `version` of the data, with the rows in `changed`, and without those in
-    `gone`.
+    """The right answer: rows of a `version` of the data, with the rows in `changes`, and without those in
+    `deletion`.
 
     `only` and `where` restrict the rows, and `columns` the columns.
     """
 
     version: int = 0
-    changed: tuple[Changed, ...] = ()
-    gone: Pick | None = None
+    changes: tuple[PickChange, ...] = ()
+    deletion: Pick | None = None
     only: Pick | None = None
     where: Condition | None = None
     columns: tuple[str, ...] | None = None

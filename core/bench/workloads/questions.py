@@ -94,7 +94,7 @@ class QuestionCycle(Cycle[QuestionSystem]):
         yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
         yield Sample(name, again, size, checksum, again=True)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         raise AssertionError("No question changes anything, so there is nothing to read back")
 
 

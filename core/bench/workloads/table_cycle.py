@@ -104,11 +104,11 @@ class TableCycle(Cycle[TableSystem]):
         self._update_by_row_id("update_some_by_row_id", pick_rows(SOME, self.workload, self.rows), rows)
 
     def update_one(self) -> Iterator[Sample]:
-        yield from self._one_by_one("update_one", ONE, self._picked_rows(ONE, version=1))
+        yield from self._change_one_by_one("update_one", ONE, self._picked_rows(ONE, version=1))
 
     def update_cell(self) -> Iterator[Sample]:
         rows = [{"col1": row["col1"]} for row in self._picked_rows(CELL, version=2)]
-        yield from self._one_by_one("update_cell", CELL, rows)
+        yield from self._change_one_by_one("update_cell", CELL, rows)
 
     def delete_one(self) -> Iterator[Sample]:
         yield from self.settle()
@@ -152,7 +152,7 @@ class TableCycle(Cycle[TableSystem]):
         if seconds:
             yield Sample(again, seconds[1], size, digest_again, again=True)
         if name == "read":
-            yield from self._checked(digest)
+            yield from self._checked_samples(digest)
 
     def _update_by_key(self, name: str, rows: Rows) -> None:
         prepared, preparation = measure(lambda: self.system.prepare_update(rows))
@@ -164,7 +164,7 @@ class TableCycle(Cycle[TableSystem]):
         cost = self._changing(lambda: self.system.update_by_row_id(prepared))
         self._owe((name, cost))
 
-    def _one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
+    def _change_one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
         """Change each row in a separate commit, as many as there is time for, and the rest at once."""
         yield from self.settle()
         ids = self._row_ids(pick_rows(pick, self.workload, self.rows))
@@ -195,18 +195,18 @@ class TableCycle(Cycle[TableSystem]):
 
     def _digest(self, operation: str, answer: Any) -> str:
         names = self.workload.operation(operation).answer.columns or self.workload.checked_columns
-        return self._typed(self.system.blocks(answer, names), names)
+        return self._answer_checksum(self.system.blocks(answer, names), names)
 
     def _digest_of_rows(self, answers: list[Any]) -> str:
         rows = [self.system.as_row(answer) for answer in answers]
         names = self.workload.checked_columns
-        return self._typed([[np.array([row[name] for row in rows]) for name in names]], names)
+        return self._answer_checksum([[np.array([row[name] for row in rows]) for name in names]], names)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         names = self.workload.checked_columns
-        return self._typed(self.system.contents(names), names)
+        return self._answer_checksum(self.system.contents(names), names)
 
-    def _typed(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
+    def _answer_checksum(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
         """Return the checksum of an answer, whose numbers may have another type if they are equal."""
         kinds = [self.workload.dtype_of(name) for name in names]
         return checksum([_cast(*each) for each in zip(columns, kinds, strict=True)] for columns in answer)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lamella.core.arrow.sorted_ids import distinct
-from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
+from lamella.core.bench.workloads.model import Answer, Columns, Operation, Pick, PickChange, Values, Workload
 
 SEED = 97
 LARGEST_VALUE = 1_000_000
@@ -90,7 +90,7 @@ def _values(workload: Workload, block: int, version: int, rows: int) -> Values:
     return generator.integers(0, LARGEST_VALUE + 1, size=size, dtype=np.int64)
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the checksum of an operation's right answer."""
     answer = operation.answer
     names = answer.columns or workload.checked_columns
@@ -99,8 +99,8 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
     size = workload.size(rows)
-    changes = [(change, np.sort(pick_rows(change.pick, workload, rows))) for change in answer.changed]
-    removed = pick_rows(answer.gone, workload, rows) if answer.gone else None
+    changes = [(change, np.sort(pick_rows(change.pick, workload, rows))) for change in answer.changes]
+    removed = pick_rows(answer.deletion, workload, rows) if answer.deletion else None
     only = pick_rows(answer.only, workload, rows) if answer.only else None
     for start in range(0, size, BLOCK_ROWS):
         block = block_at(workload, start, size, answer.version)
@@ -110,7 +110,7 @@ def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
 
 
 def _apply(
-    change: Changed, numbers: Numbers, block: Columns, workload: Workload, start: int, size: int
+    change: PickChange, numbers: Numbers, block: Columns, workload: Workload, start: int, size: int
 ) -> None:
     places = numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)] - start
     if len(places):

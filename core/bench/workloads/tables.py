@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Workload
+from lamella.core.bench.workloads.model import Answer, Columns, Operation, Pick, PickChange, Workload
 
 WIDE = tuple(f"col{number}" for number in range(100))
 SIZES = tuple(10**power for power in range(5))
 ALL_SIZES = tuple(10**power for power in range(7))
 
 
-def queried(block: Columns) -> npt.NDArray[np.bool_]:
+def query_mask(block: Columns) -> npt.NDArray[np.bool_]:
     return (block["col1"] > 100) & (block["col97"] < 1000)
 
 
@@ -49,7 +49,7 @@ QUERY = Operation(
     "Query",
     "queries {rows}",
     "The rows where col1 > 100 and col97 < 1000, all columns, with the database just opened.",
-    Answer(where=queried),
+    Answer(where=query_mask),
 )
 
 QUERY_AGAIN = Operation(
@@ -57,7 +57,7 @@ QUERY_AGAIN = Operation(
     "Query again",
     "queries {rows} again",
     "The same query once more while the database is still open, which lets a system use its caches.",
-    Answer(where=queried),
+    Answer(where=query_mask),
 )
 
 INDEX = Operation(
@@ -144,10 +144,10 @@ def is_needle(block: Columns) -> npt.NDArray[np.bool_]:
 GOT, ONE, CELL, GONE = (Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one"))
 SOME = Pick("update some")
 SCATTERED_ROWS, SCATTERED_GONE = Pick("scattered updates", SCATTER), Pick("scattered deletes", SCATTER)
-_ONE_CHANGED = (Changed(ONE, 1),)
-_CELL_CHANGED = (*_ONE_CHANGED, Changed(CELL, 2, ("col1",)))
-_SOME_CHANGED, _SOME_CHANGED_AGAIN = (Changed(SOME, 1),), (Changed(SOME, 2),)
-_SCATTER_CHANGED = (Changed(SCATTERED_ROWS, 1),)
+_ONE_CHANGED = (PickChange(ONE, 1),)
+_CELL_CHANGED = (*_ONE_CHANGED, PickChange(CELL, 2, ("col1",)))
+_SOME_CHANGED, _SOME_CHANGED_AGAIN = (PickChange(SOME, 1),), (PickChange(SOME, 2),)
+_SCATTER_CHANGED = (PickChange(SCATTERED_ROWS, 1),)
 
 FILL = Operation(
     "fill",
@@ -178,7 +178,7 @@ UPDATE_ONE = Operation(
     "Update one row",
     "updates one of {rows}",
     "Set new values in every column of one row and commit; a sample for each of up to 100 rows.",
-    Answer(changed=_ONE_CHANGED),
+    Answer(changes=_ONE_CHANGED),
     resizes=True,
 )
 
@@ -187,7 +187,7 @@ UPDATE_CELL = Operation(
     "Update one cell",
     "updates one cell of {rows}",
     "Set a new value in one column of one row and commit; a sample for each of up to 100 rows.",
-    Answer(changed=_CELL_CHANGED),
+    Answer(changes=_CELL_CHANGED),
     resizes=True,
 )
 
@@ -196,7 +196,7 @@ DELETE_ONE = Operation(
     "Delete one row",
     "deletes one of {rows}",
     "Delete one row by its id and commit; a sample for each of up to 100 rows.",
-    Answer(changed=_CELL_CHANGED, gone=GONE),
+    Answer(changes=_CELL_CHANGED, deletion=GONE),
     resizes=True,
 )
 
@@ -205,7 +205,7 @@ VACUUM_SINGLE = Operation(
     "Vacuum",
     "vacuums {rows}",
     "Free the space of old versions and rows: SQLite's VACUUM; Lamella expires versions and compacts.",
-    Answer(changed=_CELL_CHANGED, gone=GONE),
+    Answer(changes=_CELL_CHANGED, deletion=GONE),
     resizes=True,
 )
 
@@ -214,7 +214,7 @@ UPDATE_SOME = Operation(
     "Update some",
     "updates {rows} in a large table by key",
     "Set new values in every column of this many rows, scattered over the table, found by the key column.",
-    Answer(changed=_SOME_CHANGED),
+    Answer(changes=_SOME_CHANGED),
     resizes=True,
 )
 
@@ -223,7 +223,7 @@ UPDATE_SOME_BY_ROW_ID = Operation(
     "By row id",
     "updates {rows} in a large table by row id",
     "Set other values in the same rows, found by the system's own row id.",
-    Answer(changed=_SOME_CHANGED_AGAIN),
+    Answer(changes=_SOME_CHANGED_AGAIN),
     resizes=True,
 )
 
@@ -311,9 +311,11 @@ SCATTERED = Workload(
         READ,
         READ_AGAIN,
         *_reading(
-            "read_updated", "Read updated", "10,000 scattered updates", Answer(changed=_SCATTER_CHANGED)
+            "read_updated", "Read updated", "10,000 scattered updates", Answer(changes=_SCATTER_CHANGED)
         ),
-        *_reading("read_deleted", "Read deleted", "10,000 scattered deletes", Answer(gone=SCATTERED_GONE)),
+        *_reading(
+            "read_deleted", "Read deleted", "10,000 scattered deletes", Answer(deletion=SCATTERED_GONE)
+        ),
     ),
     data_columns=WIDE,
     checked_columns=WIDE,

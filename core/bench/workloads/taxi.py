@@ -265,7 +265,7 @@ def _of(values: tuple[str | None, ...] | list[str], places: np.ndarray) -> pa.Ar
 ROWS_A_FILE = 250_000
 FEWEST_FILES, MOST_FILES = 2, 56
 
-_WRITTEN = pa.schema(
+_FILE_SCHEMA = pa.schema(
     [f.with_type(pa.timestamp("s")) if f.type == pa.timestamp("ms") else f for f in TRIP_SCHEMA]
 )
 
@@ -314,10 +314,10 @@ class _CSVWriter:
 
         self._file = gzip.open(path, "wb", compresslevel=1)  # noqa: SIM115 -- closed in __exit__
         unquoted = csv.WriteOptions(quoting_style="none")
-        self._csv = csv.CSVWriter(self._file, _WRITTEN, write_options=unquoted)
+        self._csv = csv.CSVWriter(self._file, _FILE_SCHEMA, write_options=unquoted)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._csv.write_table(pa.Table.from_batches([batch]).cast(_WRITTEN))
+        self._csv.write_table(pa.Table.from_batches([batch]).cast(_FILE_SCHEMA))
 
     def __enter__(self) -> _CSVWriter:
         return self
@@ -382,7 +382,7 @@ def view_statement(query: str, tables: list[str]) -> str:
     return f"CREATE TEMP VIEW query_{query} AS {parts}"
 
 
-SAMPLED = 200
+SAMPLE_ROWS = 200
 """The number of trips that are read back; all if there are fewer."""
 
 _NUDGE = 1e-11
@@ -398,7 +398,7 @@ class Group(NamedTuple):
     distance: int
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     return right_answers(rows)[operation.id]
 
 
@@ -417,7 +417,9 @@ _RULES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 def sample_ids(rows: int) -> list[int]:
     """Return the ids of the trips that are read back after an import."""
-    drawn: list[int] = np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLED), False).tolist()
+    drawn: list[int] = (
+        np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLE_ROWS), False).tolist()
+    )
     return drawn
 
 
@@ -485,12 +487,12 @@ class TaxiSystem(QuestionSystem):
     columns = len(TRIP_SCHEMA)
 
     @property
-    def shared(self) -> Path:
+    def shared_folder(self) -> Path:
         """The folder of the benchmark. In it, each system has a folder with a database for each repeat."""
         return self.folder.parents[1]
 
     def files(self, rows: int) -> Sequence[Path]:
-        return files_of(self.shared, rows)
+        return files_of(self.shared_folder, rows)
 
     def questions(self) -> Mapping[str, Question]:
         return {
@@ -530,7 +532,7 @@ class TaxiCycle(QuestionCycle):
     def import_files(self) -> Iterator[Sample]:
         """Time the import, but not generating the files and reading some trips. The queries would notice
         missing trips."""
-        make_files(self.system.shared, self.rows)
+        make_files(self.system.shared_folder, self.rows)
         self.system.folder.mkdir(parents=True, exist_ok=True)
         _, cost = measure(lambda: self.system.fill(self.rows))
         self.system.open(writing=False)

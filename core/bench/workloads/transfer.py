@@ -23,7 +23,7 @@ from lamella.core.bench.workloads.questions import digest
 from lamella.core.bench.workloads.table_rows import SEED
 
 EXCEL_ROWS = 200_000
-_FROM_OWN = " From the system's own form, with the rows of the CSV file."
+_SOURCE_NOTE = " From the system's own form, with the rows of the CSV file."
 
 TRANSFER = Workload(
     id="transfer",
@@ -47,14 +47,14 @@ TRANSFER = Workload(
             "imports {rows} from SQLite",
             "From a table of a SQLite file to the system's own form.",
         ),
-        Operation("export_parquet", "Export Parquet", "writes {rows} to Parquet", "zstd." + _FROM_OWN),
-        Operation("export_csv", "Export CSV", "writes {rows} to CSV", "With a header." + _FROM_OWN),
-        Operation("export_sqlite", "Export SQLite", "writes {rows} to SQLite", "A new file." + _FROM_OWN),
+        Operation("export_parquet", "Export Parquet", "writes {rows} to Parquet", "zstd." + _SOURCE_NOTE),
+        Operation("export_csv", "Export CSV", "writes {rows} to CSV", "With a header." + _SOURCE_NOTE),
+        Operation("export_sqlite", "Export SQLite", "writes {rows} to SQLite", "A new file." + _SOURCE_NOTE),
         Operation(
             "export_excel",
             "Export Excel",
             "writes {rows} to Excel",
-            f"The first {EXCEL_ROWS:,} rows if there are more." + _FROM_OWN,
+            f"The first {EXCEL_ROWS:,} rows if there are more." + _SOURCE_NOTE,
         ),
     ),
     default_rows=(100_000, 2_000_000),
@@ -88,8 +88,8 @@ _COLUMNS = {
     "rating": (pa.int64(), "INTEGER"),
 }
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
-DECLARED = ", ".join(f'"{name}" {kind}' for name, (_, kind) in _COLUMNS.items())
-SAMPLED = 500
+COLUMN_DECLARATIONS = ", ".join(f'"{name}" {kind}' for name, (_, kind) in _COLUMNS.items())
+SAMPLE_ROWS = 500
 
 
 def records(rows: int) -> pa.Table:
@@ -143,7 +143,7 @@ _SOURCES: dict[str, tuple[str, Callable[[pa.Table, Path], None]]] = {
 
 def write_rows(connection: sqlite3.Connection, data: pa.Table) -> None:
     """Write rows to a new table in one transaction, with dates and times as ISO text."""
-    connection.execute(f"CREATE TABLE {NAME} ({DECLARED})")
+    connection.execute(f"CREATE TABLE {NAME} ({COLUMN_DECLARATIONS})")
     insert = f"INSERT INTO {NAME} VALUES ({', '.join('?' * len(SCHEMA))})"
     for batch in data.to_batches(max_chunksize=100_000):
         columns = [
@@ -161,7 +161,7 @@ def _as_text(values: pa.Array) -> pa.Array:
 # --------------------------------------------------------------------------- right answers
 
 
-def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(_workload: Workload, operation: Operation, rows: int) -> str:
     return _fingerprint_of(min(rows, EXCEL_ROWS) if operation.id == "export_excel" else rows, rows)
 
 
@@ -174,7 +174,7 @@ def fingerprint(data: pa.Table) -> str:
     """Return a digest of rows in order: the sum of each column, its number of nulls, and some whole rows."""
     import pyarrow.compute as pc
 
-    data = as_written(data)
+    data = restore_types(data)
     sums = []
     for values in data.columns:
         if pa.types.is_string(values.type):
@@ -186,13 +186,13 @@ def fingerprint(data: pa.Table) -> str:
             number = int(np.sum(to_numpy(whole.cast(pa.int64()).fill_null(0))))
         sums.append([number, values.null_count, len(values)])
     places = np.random.default_rng([SEED, data.num_rows]).choice(
-        data.num_rows, min(SAMPLED, data.num_rows), False
+        data.num_rows, min(SAMPLE_ROWS, data.num_rows), False
     )
     some = data.take(from_numpy(np.sort(places)))
     return digest([[n, *each] for n, each in enumerate(sums)] + [[-1, digest(some)]])
 
 
-def as_written(data: pa.Table) -> pa.Table:
+def restore_types(data: pa.Table) -> pa.Table:
     """Convert the rows back to their original types, such as dates from text, and booleans from 0 and 1."""
     return pa.Table.from_arrays(
         [_in_type(data.column(field.name), field.type) for field in SCHEMA], schema=SCHEMA
@@ -213,7 +213,7 @@ def _in_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return values.cast(kind)
 
 
-def read_exported(path: Path) -> pa.Table:
+def read_export(path: Path) -> pa.Table:
     """Read an exported file with a program other than the one that wrote it."""
     if path.suffix == ".parquet":
         from pyarrow import parquet
@@ -270,7 +270,7 @@ class TransferSystem(System):
         """Import the table `NAME` of a SQLite file, in addition to earlier imports."""
 
     @abstractmethod
-    def imported(self, operation: str) -> pa.Table:
+    def imported_rows(self, operation: str) -> pa.Table:
         """Return all rows that this operation imported, in order; not timed."""
 
     def export_parquet(self, target: Path) -> None:
@@ -334,7 +334,7 @@ class TransferCycle(Cycle[TransferSystem]):
         source = source_file(shared, name, self.rows)
         cost = self._changing(partial(getattr(self.system, name), source))
         self.system.open(writing=False)
-        checksum = fingerprint(self.system.imported(name))
+        checksum = fingerprint(self.system.imported_rows(name))
         self.system.close()
         yield Sample(name, cost, self.system.disk_bytes(), checksum)
 
@@ -345,9 +345,9 @@ class TransferCycle(Cycle[TransferSystem]):
         _, cost = measure(partial(getattr(self.system, name), target))
         self.system.close()
         size = target.stat().st_size
-        checksum = fingerprint(read_exported(target))
+        checksum = fingerprint(read_export(target))
         target.unlink()
         yield Sample(name, cost, size, checksum)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         raise AssertionError("Each step checks what it read or wrote")

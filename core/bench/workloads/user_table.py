@@ -299,7 +299,7 @@ class TableCopy:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches(rows))
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the digest of an operation's right answer, or of the table after it, for the first `rows` rows
     of the copy."""
     import duckdb
@@ -421,15 +421,15 @@ class UserTableSystem(System):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        self.copied = TableCopy.of(workload.options)
+        self.table_copy = TableCopy.of(workload.options)
 
     @property
     def columns(self) -> int:
-        return len(self.copied.schema)
+        return len(self.table_copy.schema)
 
     @property
     def cannot(self) -> Mapping[str, str]:  # type: ignore[override]  # it depends on the table
-        if reason := cannot_hold(self.id, self.copied.schema, self.copied.nan):
+        if reason := cannot_hold(self.id, self.table_copy.schema, self.table_copy.nan):
             return dict.fromkeys(self.workload.steps, "It could not be loaded") | {"load": reason}
         try:
             self.condition()
@@ -469,8 +469,8 @@ class UserTableFile(FileBasedSystem, UserTableSystem):
     def statistics(self) -> bool | list[str]:
         """The columns for which a Parquet file has statistics, or True for all. Statistics ignore NaN, so
         that filters pushed down to them would lose rows with NaN."""
-        sound = [name for name in self.copied.schema.names if name not in self.copied.nan]
-        return sound if self.copied.nan else True
+        sound = [name for name in self.table_copy.schema.names if name not in self.table_copy.nan]
+        return sound if self.table_copy.nan else True
 
 
 class UserTableCycle(Cycle[UserTableSystem]):
@@ -505,10 +505,10 @@ class UserTableCycle(Cycle[UserTableSystem]):
         yield Sample(name, cost, size, fingerprint)
         yield Sample(f"{name}_again", cost_again, size, told_again, again=True)
         if name == "read":
-            yield from self._checked(fingerprint)
+            yield from self._checked_samples(fingerprint)
 
     def _digest(self, answer: Any) -> str:
-        return digest(self.system.as_table(answer), self.system.copied.schema)
+        return digest(self.system.as_table(answer), self.system.table_copy.schema)
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         return self._digest(self.system.read())

@@ -114,7 +114,7 @@ def _file(folder: Path, rows: int, job: Job) -> Path:
     return make("mixed", rows, folder / f"orders-{rows}.parquet", job)
 
 
-def expected(workload: Workload, operation: Operation, rows: int) -> str:
+def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the digest of an act's right answer. It also counts for the act's cards and hold."""
     answers: Mapping[str, str] = workload.options.get("answers", {}).get(str(rows)) or _answers_at(rows)
     return answers[act_of(operation.id)]
@@ -249,5 +249,5 @@ class WindowCycle(Cycle[WindowSystem]):
         self.system.close()
         yield from ()
 
-    def _digest_of_all(self) -> str:
+    def _database_digest(self) -> str:
         raise AssertionError("No act changes anything, so there is nothing to read back")

@@ -129,7 +129,7 @@ def test_listings_say_of_a_file_what_it_says_itself(root: str):
 def test_ranges_are_read_and_no_more(root: str):
     put(f"{root}/trips.parquet", parquet(1))
     path = RemotePath(f"{root}/trips.parquet")
-    server, status = servers.server(path.address), files.known(path.address)
+    server, status = servers.server(path.address), files.remote_status(path.address)
     assert bytes(server.read(path.address, 4, 100, status)) == parquet(1)[4:100]
     assert bytes(server.read(path.address, status.size - 4, status.size, status)) == b"PAR1"
 

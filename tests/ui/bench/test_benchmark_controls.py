@@ -108,12 +108,12 @@ def test_a_benchmark_that_does_not_fit_is_refused_with_its_estimate_and_a_way_ou
 
 def test_a_size_of_ones_own_is_typed_as_people_type_numbers(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     sizes = panel.controls.size_choice
-    qtbot.keyClicks(sizes.own, "2,500")
-    qtbot.keyClick(sizes.own, Qt.Key.Key_Return)
-    assert 2_500 in sizes.selection and not sizes.boxes[2_500].isHidden() and sizes.own.text() == ""
-    qtbot.keyClicks(sizes.own, "many")
+    qtbot.keyClicks(sizes.custom_edit, "2,500")
+    qtbot.keyClick(sizes.custom_edit, Qt.Key.Key_Return)
+    assert 2_500 in sizes.selection and not sizes.boxes[2_500].isHidden() and sizes.custom_edit.text() == ""
+    qtbot.keyClicks(sizes.custom_edit, "many")
     sizes.add.click()
-    assert "whole number" in sizes.own.toolTip()
+    assert "whole number" in sizes.custom_edit.toolTip()
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     assert row.text(1) == "Copied"
     command = QGuiApplication.clipboard().text()
     assert command.startswith(sys.executable) and command.endswith("pip install no-such-package")
-    controls.systems.all.click()
+    controls.systems.all_button.click()
     assert "polars" not in controls.systems.selection and "sqlite" in controls.systems.selection
-    controls.systems.none.click()
+    controls.systems.none_button.click()
     assert controls.systems.selection == ()
 
 
@@ -233,12 +233,12 @@ def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
 ) -> None:
     choice, popover = panel.controls.size_choice, panel.controls.sizes_button.popover
     panel.controls.sizes_button.click()
-    choice.own.setText("250k")
+    choice.custom_edit.setText("250k")
     choice.add.click()
     at = choice.boxes[1]
     at.setFocus()
     walked = [at.text()]
-    while popover.focusWidget() is not choice.own and len(walked) <= len(choice.boxes):
+    while popover.focusWidget() is not choice.custom_edit and len(walked) <= len(choice.boxes):
         qtbot.keyClick(popover.focusWidget(), Qt.Key.Key_Tab)
         walked.append(getattr(popover.focusWidget(), "text", str)())
     popover.close()

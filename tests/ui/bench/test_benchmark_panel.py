@@ -36,11 +36,14 @@ def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
     bar = panel.bar
     bar.set_more("Small benchmark")
     bar.resize(bar.sizeHint().width() + 10, bar.height())
-    assert bar.more.text() and bar.results.text()
+    assert bar.more_button.text() and bar.results.text()
     least = bar.minimumSizeHint().width()
     bar.resize(least, bar.height())
-    assert not bar.more.text() and not bar.results.text()
-    assert (bar.more.accessibleName(), bar.results.accessibleName()) == ("5 more repeats", "Saved runs…")
+    assert not bar.more_button.text() and not bar.results.text()
+    assert (bar.more_button.accessibleName(), bar.results.accessibleName()) == (
+        "5 more repeats",
+        "Saved runs…",
+    )
     assert bar.minimumSizeHint().width() <= least, "it asks for no more than it had"
 
 
@@ -65,7 +68,7 @@ def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said
     assert "Press Start" in panel.view.overview.verdict.full_text
     assert "mean of 5 runs" in panel.view.overview.source.full_text
     assert not panel.view.display.export.isEnabled()
-    assert panel.bar.more.isHidden()
+    assert panel.bar.more_button.isHidden()
 
 
 @pytest.mark.slow
@@ -83,7 +86,7 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     qtbot.waitUntil(lambda: bool(LIVE & labels(panel)), timeout=BENCHMARK_MILLISECONDS)
     wait_for_end()
     assert labels(panel) >= LIVE | {"SQLite, published"}
-    live = [series for series in drawn(panel, "read").series if not series.published]
+    live = [series for series in drawn(panel, "read").series if not series.is_published]
     assert [[point.samples for point in series.points] for series in live] == [[2, 2], [2, 2]]
     overview = panel.view.overview
     assert overview.verdict.full_text.startswith("Lamella is faster than SQLite in ")
@@ -108,12 +111,12 @@ def test_another_python_is_named_with_every_system_that_it_ran(
     panel.controls.workload_choice.choose("floats")
     python = panel.controls.conditions.python
     python.choose(pypy)
-    qtbot.waitUntil(lambda: python.other is not None, timeout=BENCHMARK_MILLISECONDS)
+    qtbot.waitUntil(lambda: python.interpreter is not None, timeout=BENCHMARK_MILLISECONDS)
     choose({10}, {"sqlite", "csv"})
     panel.bar.start.click()
     wait_for_end()
-    assert python.other is not None and python.other.name.startswith("PyPy 7.")
-    title = f"CSV, {python.other.name}"
+    assert python.interpreter is not None and python.interpreter.name.startswith("PyPy 7.")
+    title = f"CSV, {python.interpreter.name}"
     assert title in labels(panel)
     assert title in panel.view.overview.verdict.full_text
 
@@ -125,8 +128,8 @@ def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
     choose({1}, {"sqlite"})
     panel.start()
     wait_for_end()
-    assert panel.bar.more.isVisible() and len(saved_runs.runs()) == 1
-    panel.bar.more.click()
+    assert panel.bar.more_button.isVisible() and len(saved_runs.runs()) == 1
+    panel.bar.more_button.click()
     wait_for_end()
     assert sorted({record.repeat for record in panel.results.records}) == [0, 1, 2, 3, 4, 5]
     (run,) = saved_runs.runs()
@@ -142,9 +145,9 @@ def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
     panel.start()
     panel.bar.pause.click()
     assert panel.bar.pause.text() == "Resume" and panel.bar.status.whole.startswith("Paused")
-    assert panel._benchmark is not None and panel._benchmark.pause.paused
+    assert panel._benchmark is not None and panel._benchmark.pause.is_paused
     panel.bar.pause.click()
-    assert panel.bar.pause.text() == "Pause" and not panel._benchmark.pause.paused
+    assert panel.bar.pause.text() == "Pause" and not panel._benchmark.pause.is_paused
     wait_for_end()
     assert {record.repeat for record in panel.results.records} == {0, 1}
 
@@ -165,7 +168,7 @@ def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
     assert not panel.bar.stop.isEnabled()
     wait_for_end()
     assert panel.bar.status.whole.startswith("Stopped with ")
-    assert panel.bar.start.isVisible() and panel.bar.more.isHidden()
+    assert panel.bar.start.isVisible() and panel.bar.more_button.isHidden()
     assert saved_runs.runs()[0].samples == len(panel.results.records) > 3
     assert workers() == []
     assert list(folder.iterdir()) == []

@@ -226,7 +226,7 @@ def test_the_panel_measures_a_file_that_is_chosen(
     window.show_benchmark()
     panel = window.benchmark
     assert panel is not None
-    panel.controls.workload_choice.own.click()
+    panel.controls.workload_choice.custom_button.click()
     (dialog,) = window.findChildren(UserScriptDialog)
     dialog.rows.setText("10")
     dialog.repeats.setValue(1)

@@ -45,7 +45,7 @@ def multiples(panel: BenchmarkPanel, tell: Make, measured: Make) -> Multiples:
 def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPointF:
     area = next(area for area in multiples.areas if area.panel.id == operation)
     frame = multiples.frames.frame(area.panel)
-    series = next(line for line in area.panel.series if line.system == system and not line.published)
+    series = next(line for line in area.panel.series if line.system == system and not line.is_published)
     point = next(point for point in series.points if point.rows == rows)
     return frame.at(point.rows, point.value, area.box)
 
@@ -194,7 +194,7 @@ def test_what_the_legend_has_off_leaves_every_plot(
     legend = panel.view.legend
     assert "ParquetDB, published" in legend.entries, "it was not measured, so no other line has its colour"
     legend.entries[PUBLISHED].click()
-    assert all(not series.published for plotted in multiples.panels for series in plotted.series)
+    assert all(not series.is_published for plotted in multiples.panels for series in plotted.series)
     legend.show_alone("Lamella")
     assert {series.system for plotted in multiples.panels for series in plotted.series} == {"lamella"}
     tell(measured("sqlite", 10, 0.1, 4, "read"))
@@ -239,7 +239,7 @@ def test_wrong_answers_are_red_crosses_on_the_plots_and_never_points(
     ]
     tell(*small_run(measured), *lies)
     area = next(area for area in multiples.areas if area.panel.id == "read")
-    own = {line.system: line for line in area.panel.series if not line.published}
+    own = {line.system: line for line in area.panel.series if not line.is_published}
     assert [point.rows for point in own["sqlite"].points] == [1, 10], "what came before was luck"
     assert [point.rows for point in own["sqlite"].failures] == [100]
     assert own["parquetdb"].points == () and [point.rows for point in own["parquetdb"].failures] == [100, 1]
@@ -309,7 +309,7 @@ def test_a_line_is_made_anew_only_after_samples_of_its_own(
 ) -> None:
     def lines() -> dict[tuple[str, str], Series]:
         return {
-            (p.id, line.system): line for p in multiples.panels for line in p.series if not line.published
+            (p.id, line.system): line for p in multiples.panels for line in p.series if not line.is_published
         }
 
     before = lines()

@@ -41,7 +41,7 @@ def one_plot(panel: BenchmarkPanel) -> None:
 
 
 def live(panel: BenchmarkPanel) -> list[object]:
-    return [spot for spot in panel.view.plot.spots if not spot.series.published]
+    return [spot for spot in panel.view.plot.spots if not spot.series.is_published]
 
 
 def words(panel: BenchmarkPanel) -> dict[tuple[str, str], str]:
@@ -78,7 +78,7 @@ def test_the_statistic_the_samples_and_the_view_choose_what_is_drawn(
     assert values == [pytest.approx(0.4), 0.2, 0.1, 0.9]
     panel.view.display.show_view("memory")
     assert live(panel)[0].point.value == 9_000_000
-    assert all(not spot.series.published for spot in panel.view.plot.spots)
+    assert all(not spot.series.is_published for spot in panel.view.plot.spots)
 
 
 def test_hovering_says_value_count_spread_and_source(
@@ -170,7 +170,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
     pick(shape="bars")
     texts = words(panel)
     own = [place.bar.series.system for place in panel.view.plot.bars.places
-           if place.group.title == "Read, 10 rows" and not place.bar.series.published]  # fmt: skip
+           if place.group.title == "Read, 10 rows" and not place.bar.series.is_published]  # fmt: skip
     assert own == ["lamella", "sqlite"]
     assert texts["Read, 10 rows", "Lamella"] == "100 ms"
     assert texts["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
@@ -378,7 +378,7 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
     for name in ("time", "size", "memory", "processor"):
         display.show_view(name)
         pick(operation="read", shape="lines")
-        own = [spot for spot in view.plot.spots if not spot.series.published]
+        own = [spot for spot in view.plot.spots if not spot.series.is_published]
         assert {spot.series.system for spot in own if spot.point.value} == {"lamella"}
         crosses = [spot for spot in own if spot.point.failure]
         assert [(mark.series.system, mark.point.rows) for mark in crosses] == [("sqlite", 10)] * (
@@ -394,9 +394,9 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
             assert image.pixelColor(at) == danger
         pick(shape="bars")
         bars = [place.bar for place in view.plot.bars.places if place.group.title == "Read, 10 rows"]
-        lost = [bar for bar in bars if bar.series.system == "sqlite" and not bar.series.published]
+        lost = [bar for bar in bars if bar.series.system == "sqlite" and not bar.series.is_published]
         assert len(lost) == (name != "size"), "reading changes no size"
-        assert all(bar.point is None and bar.lost and bar.words.startswith("wrong") for bar in lost)
+        assert all(bar.point is None and bar.is_failure and bar.words.startswith("wrong") for bar in lost)
     display.show_view("normalised")
     pick(operation="read")
     assert words(panel)["Read", "SQLite (synchronous off)"].startswith("wrong answer")

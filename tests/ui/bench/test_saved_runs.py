@@ -66,7 +66,7 @@ def opened(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
     qtbot.addWidget(results)
     results.show()
     runs = len(kept.runs()) if kept.path.exists() else 0
-    qtbot.waitUntil(lambda: len(results.table.kept.runs) == runs and not tasks.writing, timeout=WAIT)
+    qtbot.waitUntil(lambda: len(results.table.runs_model.runs) == runs and not tasks.writing, timeout=WAIT)
     return results
 
 
@@ -91,7 +91,7 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     (chosen,) = browser.table.selection
     assert chosen.started == BEGAN + timedelta(hours=2)
     assert browser.run.run is not None and browser.run.run.id == chosen.id
-    assert "lamella bench" in browser.run.where.full_text
+    assert "lamella bench" in browser.run.caption.full_text
     browser.run.view.display.show_view("sentences")
     sentences = browser.run.view.table.sentences()
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in sentences), (
@@ -138,7 +138,7 @@ def test_the_lines_of_a_run_are_made_off_the_gui_thread(
     results = opened(qtbot, tasks, saved_runs)
     qtbot.waitUntil(lambda: results.pages.currentWidget() is results.run, timeout=WAIT)
     overview = results.run.view.overview
-    assert [line.system for line in overview.multiples.panels[0].series if not line.published]
+    assert [line.system for line in overview.multiples.panels[0].series if not line.is_published]
     assert overview.verdict.full_text
     assert threads and threading.main_thread() not in threads
 
@@ -214,9 +214,11 @@ def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, saved
     (editor,) = browser.table.findChildren(QLineEdit)
     qtbot.keyClicks(editor, "new disk")
     qtbot.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: browser.table.kept.runs[1].note == "new disk", timeout=WAIT)
+    qtbot.waitUntil(lambda: browser.table.runs_model.runs[1].note == "new disk", timeout=WAIT)
     assert [saved_run.note for saved_run in saved_runs.runs()] == ["", "new disk", ""]
-    labels = [browser.table.kept.data(browser.table.kept.index(row, 0), AS_READ_OUT) for row in range(3)]
+    labels = [
+        browser.table.runs_model.data(browser.table.runs_model.index(row, 0), AS_READ_OUT) for row in range(3)
+    ]
     assert "new disk" in labels[1]
     assert [text.partition(",")[0] for text in labels] == [f"Run {run.id}" for run in saved_runs.runs()]
 
@@ -228,18 +230,18 @@ def test_runs_are_searched_by_words_and_by_their_tags(
     saved_runs.note(2, "#nightly #baseline")
     browser.refresh()
     search, table = browser.search, browser.table
-    qtbot.waitUntil(lambda: table.kept.tags == {"baseline": 2, "nightly": 1}, timeout=WAIT)
+    qtbot.waitUntil(lambda: table.runs_model.tags == {"baseline": 2, "nightly": 1}, timeout=WAIT)
     assert [action.text() for action in search.tags.menu().actions()] == ["#baseline  (2)", "#nightly  (1)"]
     search.tags.menu().actions()[0].trigger()
-    assert [run.id for run in table.kept.runs] == [2, 1] and search.count.text() == "2 of 3"
+    assert [run.id for run in table.runs_model.runs] == [2, 1] and search.count.text() == "2 of 3"
     qtbot.waitUntil(lambda: browser.run.run is not None and browser.run.run.id == 2, timeout=WAIT)
     search.field.setText("#baseline old")
-    assert [run.id for run in table.kept.runs] == [1]
+    assert [run.id for run in table.runs_model.runs] == [1]
     search.field.setText("nowhere")
-    assert table.kept.runs == [] and "No run matches" in browser.hint.title.text()
+    assert table.runs_model.runs == [] and "No run matches" in browser.hint.title.text()
     assert browser.pages.currentWidget() is browser.hint
     search.field.clear()
-    assert len(table.kept.runs) == 3 and search.count.text() == ""
+    assert len(table.runs_model.runs) == 3 and search.count.text() == ""
 
 
 def theirs(tmp_path: Path, processor: str = "A processor of theirs") -> Path:
@@ -256,15 +258,15 @@ def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
 ) -> None:
     browser.open_file(theirs(tmp_path))
     qtbot.waitUntil(lambda: browser.run.run is not None and browser.run.run.id == -1, timeout=WAIT)
-    assert "A processor of theirs, 64 cores" in browser.run.where.full_text
-    assert [run.id for run in browser.table.kept.runs] == [-1, 3, 2, 1] and len(saved_runs.runs()) == 3
+    assert "A processor of theirs, 64 cores" in browser.run.caption.full_text
+    assert [run.id for run in browser.table.runs_model.runs] == [-1, 3, 2, 1] and len(saved_runs.runs()) == 3
     assert browser.delete.text() == "Close"
     browser.table.choose([0, 1])
     qtbot.waitUntil(lambda: browser.pages.currentWidget() is browser.comparison, timeout=WAIT)
     assert "faster" in browser.comparison.summary.text()
     (save,) = browser.news.buttons
     save.click()
-    qtbot.waitUntil(lambda: [run.id for run in browser.table.kept.runs] == [4, 3, 2, 1], timeout=WAIT)
+    qtbot.waitUntil(lambda: [run.id for run in browser.table.runs_model.runs] == [4, 3, 2, 1], timeout=WAIT)
     assert saved_runs.run(4).note == "at home"
     trends = browser.trends
     browser.tabs.setCurrentWidget(trends)
@@ -282,9 +284,11 @@ def test_a_results_file_that_is_open_is_closed_and_stays_on_the_disk(
     path = theirs(tmp_path)
     browser.open_file(path)
     qtbot.waitUntil(lambda: browser.delete.text() == "Close", timeout=WAIT)
-    assert not browser.table.kept.flags(browser.table.kept.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
+    assert (
+        not browser.table.runs_model.flags(browser.table.runs_model.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
+    )
     browser.delete.click()
-    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
+    qtbot.waitUntil(lambda: len(browser.table.runs_model.runs) == 3, timeout=WAIT)
     assert path.exists() and len(saved_runs.runs()) == 3
 
 
@@ -297,7 +301,7 @@ def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
     browser.open_file(path)
     qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
     assert "odd.results: this is not a results file" in browser.news.label.text()
-    assert len(browser.table.kept.runs) == 3
+    assert len(browser.table.runs_model.runs) == 3
 
 
 @pytest.mark.slow
@@ -308,11 +312,11 @@ def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
     odd = replace(run(5), title="a\x1b[2J\u202eb" + "c" * 500_000, note="#tag\nsecond line " + "d" * 900_000)
     write_results_file(odd, path)
     browser.open_file(path)
-    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 4, timeout=WAIT)
-    text = browser.table.kept.index(0, 0).data()
+    qtbot.waitUntil(lambda: len(browser.table.runs_model.runs) == 4, timeout=WAIT)
+    text = browser.table.runs_model.index(0, 0).data()
     assert "a␛[2J\\u202ebc" in text and len(text) <= 300
-    tip = browser.table.kept.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
-    assert len(tip) < 2_000 and browser.table.kept.runs[0].tags == ("tag",)
+    tip = browser.table.runs_model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert len(tip) < 2_000 and browser.table.runs_model.runs[0].tags == ("tag",)
     browser.grab()
 
 
@@ -320,7 +324,7 @@ def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
 def test_a_note_that_is_too_long_is_refused_in_words(
     qtbot: QtBot, browser: ResultsBrowser, saved_runs: SavedRuns
 ) -> None:
-    browser.table.kept.setData(browser.table.kept.index(0, 0), "x" * 1_000_000)
+    browser.table.runs_model.setData(browser.table.runs_model.index(0, 0), "x" * 1_000_000)
     qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
     assert "at most 10,000 characters" in browser.news.label.text()
     assert [run.note for run in saved_runs.runs()] == ["", "", ""]
@@ -334,10 +338,10 @@ def test_what_was_deleted_comes_back_whole(
     browser.table.choose([0, 1])
     assert browser.delete.text() == "Delete 2"
     browser.delete.click()
-    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 1, timeout=WAIT)
+    qtbot.waitUntil(lambda: len(browser.table.runs_model.runs) == 1, timeout=WAIT)
     (undo,) = browser.news.buttons
     undo.click()
-    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
+    qtbot.waitUntil(lambda: len(browser.table.runs_model.runs) == 3, timeout=WAIT)
     assert [replace(saved_runs.run(saved_run.id), id=0) for saved_run in saved_runs.runs()] == before
 
 

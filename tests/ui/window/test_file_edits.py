@@ -408,7 +408,7 @@ def test_an_edit_that_is_on_its_way_is_saved_too(window, tab, trips, go_to, qtbo
     enter(tab, "7.1")
     window.commands["save_view"].trigger()
     qtbot.waitUntil(lambda: trips.read_bytes() == TRIPS.replace(b";3.50", b";7.10"))
-    qtbot.waitUntil(lambda: not tab.review.is_saving and not tab.review.unsaved)
+    qtbot.waitUntil(lambda: not tab.review.is_saving and not tab.review.is_unsaved)
 
 
 def test_edits_that_are_on_their_way_are_undone_and_brought_back(
@@ -418,7 +418,7 @@ def test_edits_that_are_on_their_way_are_undone_and_brought_back(
     enter(tab, "7.1")
     window.commands["undo"].trigger()
     redo = window.commands["redo"]
-    qtbot.waitUntil(lambda: not tab.review.unsaved and redo.isEnabled())
+    qtbot.waitUntil(lambda: not tab.review.is_unsaved and redo.isEnabled())
     redo.trigger()
     wait_for_edits(tab, 1)
     assert mark(tab, 3, "fare") == "7.1"

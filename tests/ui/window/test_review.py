@@ -215,7 +215,7 @@ def test_saving_waits_for_edits_that_are_on_their_way(
     wait_for_edits(review_tab, 1)
     enter(review_tab, "second")
     window.commands["save_view"].trigger()
-    qtbot.waitUntil(lambda: not review_tab.review.unsaved, timeout=10_000)
+    qtbot.waitUntil(lambda: not review_tab.review.is_unsaved, timeout=10_000)
     assert [table.get(i)["note"] for i in (3, 4)] == ["first", "second"] and table.version == 2
 
 
@@ -236,7 +236,7 @@ def test_an_edit_made_while_others_are_saved_is_kept(
     assert table.get(3)["note"] == "first"
     assert mark(review_tab, 3, "note") == "second" and mark(review_tab, 4, "note") == "third"
     review_tab.review.save()
-    qtbot.waitUntil(lambda: not review_tab.review.unsaved, timeout=10_000)
+    qtbot.waitUntil(lambda: not review_tab.review.is_unsaved, timeout=10_000)
     assert [table.get(i)["note"] for i in (3, 4)] == ["second", "third"]
     assert review_tab.review.dialog is None
 

@@ -107,7 +107,7 @@ def test_from_a_tab_it_begins_with_that_tabs_rows(qtbot, window, table_tab):
     window.commands["sql"].trigger()
     assert window.consoles.current is console  # the one that there is
     window.commands["sql"].trigger()
-    assert window.consoles.current is not console and len(window.consoles.all) == 2
+    assert window.consoles.current is not console and len(window.consoles.consoles) == 2
 
 
 def test_the_statement_at_the_cursor_what_is_selected_or_all(run, console):
@@ -176,7 +176,7 @@ def test_the_tables_of_a_file_are_told_apart(window, run, settled, tmp_path):
     fresh = window.consoles.current
     assert fresh.text.startswith("select *\nfrom Track\n")  # the tab that was in front
     fresh.run()
-    window.tabs.show_tab(window.consoles.all[0])
+    window.tabs.show_tab(window.consoles.consoles[0])
     joined = "select count(*) as n from Album join music.track using (AlbumId)"
     assert rows(run(joined)) == [{"n": 3}]
     assert rows(run('select count(*) as n from "music.sqlite · Album"')) == [{"n": 1}]
@@ -190,7 +190,7 @@ def test_files_of_one_name_are_told_apart(window, run, settled, tmp_path):
         settled()
     window.consoles.open()
     assert window.consoles.current.text.startswith("select *\nfrom flights_parquet_2\n")
-    window.tabs.show_tab(window.consoles.all[0])
+    window.tabs.show_tab(window.consoles.consoles[0])
     assert rows(run("select n from flights_parquet")) == [{"n": 1}]
     assert rows(run("select n from flights_parquet_2")) == [{"n": 2}]
     assert rows(run("select count(*) as n from flights")) == [{"n": 1000}]  # the table of the store
@@ -203,7 +203,7 @@ def test_files_whose_tabs_were_not_looked_at_yet_are_read(qtbot, window, run, se
     window.tabs.close_at(window.tabs.tabs.indexOf(tab))
     pending = window.workspace.add_pending(item)
     assert pending is not None and not window.tabs.dataset_tabs
-    window.tabs.show_tab(window.consoles.all[0])
+    window.tabs.show_tab(window.consoles.consoles[0])
     assert "Track" in window.consoles.current.names.names().tables
     assert "Track" not in window.consoles.current.names.at_hand()  # it is not opened ahead
     assert rows(run("select count(*) as n from Track")) == [{"n": 3}]
@@ -533,9 +533,9 @@ def test_a_closed_console_comes_back_with_its_text(qtbot, window, console):
     console.editor.go_to(3)
     state = json.loads(json.dumps(console.state()))
     window.commands["close_tab"].trigger()
-    assert window.consoles.all == [] and console.saved.history()[0].outcome == "draft"
+    assert window.consoles.consoles == [] and console.saved.history()[0].outcome == "draft"
     window.commands["reopen_tab"].trigger()
-    (back,) = window.consoles.all
+    (back,) = window.consoles.consoles
     qtbot.waitUntil(lambda: "n" in back.parameters.fields)
     assert back.text == "select :n" and back.parameters.fields["n"].edit.text() == "7"
     assert back.editor.textCursor().position() == 3 and back.state()["parameters"] == state["parameters"]

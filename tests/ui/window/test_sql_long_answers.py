@@ -90,7 +90,7 @@ def test_closing_its_tab_ends_the_statement_and_frees_the_disk(qtbot, window, co
     assert folder.exists()
     del tab
     QTest.keyClick(window, Qt.Key.Key_W, CONTROL)
-    assert window.consoles.all == []
+    assert window.consoles.consoles == []
     qtbot.waitUntil(lambda: not window.tasks.running)
 
     def is_gone() -> bool:

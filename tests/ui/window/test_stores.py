@@ -446,7 +446,7 @@ def test_unsaved_edits_keep_a_store_from_being_moved(
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("name")))
     tab.editing.begin("three")
     tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(tab.review.unsaved))
+    qtbot.waitUntil(lambda: bool(tab.review.is_unsaved))
     assert window.store_actions.act(store, "move") is None
     assert tab.messages.label.text() == "Save or discard these edits before the store is moved"
 
@@ -467,7 +467,7 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("text")))
     tab.editing.begin("typed meanwhile")
     tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(tab.editing.edits.failed))
+    qtbot.waitUntil(lambda: bool(tab.editing.edits.failed_edits))
     tab.reload()
     qtbot.waitUntil(lambda: not tab.loader.running)
     assert "is no longer at" in tab.messages.label.text(), "and not that one of its files is missing"
@@ -480,7 +480,7 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     qtbot.waitUntil(lambda: tab.messages.label.text() == "My tables is back. 1 edit was not stored")
     qtbot.mouseClick(tab.messages.buttons[0], LEFT)
     qtbot.waitUntil(lambda: window.library.home["orders"].count(col("text") == "typed meanwhile") == 1)
-    assert not tab.editing.edits.failed
+    assert not tab.editing.edits.failed_edits
     assert tab.table is not None and tab.table.store is window.library.home
     assert window.library.home["kinds"].get(0)["name"] == "one"
     qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).toolTip(0) == str(store.path))

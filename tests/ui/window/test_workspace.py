@@ -343,7 +343,7 @@ def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not table_tab)
     opened_tab(window).set_filter(col("note") == "row 0")
     again = opened_tab(restart(window))
-    assert again.versions.pinned == 1 and again.versions.banner.label.text() == "Version 1, read-only"
+    assert again.versions.pinned_version == 1 and again.versions.banner.label.text() == "Version 1, read-only"
     qtbot.waitUntil(lambda: again.view.num_rows == 1)
 
 
@@ -435,7 +435,9 @@ def test_benchmark_comes_back_with_the_run_that_it_showed(qtbot, window, restart
     qtbot.waitUntil(lambda: again.benchmark is not None and again.benchmark.benchmarks.last is not None)
     back = again.benchmark
     assert len(back.results.records) == measured > 0 and back.state() == state
-    assert back.status.startswith(f"Run {saved.args[0]}, of 20") and back.bar.more.isVisibleTo(back.bar)
+    assert back.status.startswith(f"Run {saved.args[0]}, of 20") and back.bar.more_button.isVisibleTo(
+        back.bar
+    )
     with qtbot.waitSignal(back.run_saving.saved) as saved:
         back.add_repeats(1)  # one that was opened is measured on
     again.saved_runs.delete([saved.args[0]])
