@@ -36,6 +36,11 @@ LONG_FORMS = {
         4,
         ("-m", "tests.core.store.kill", "--times", "200"),
     ),
+    "walk": LongForm(
+        "actions, clicks, keys and texts at random in the window",
+        10,
+        ("-m", "tests.ui.random_walk", "--steps", "4000"),
+    ),
     "changes": property_test(
         "random changes of tables against plain Python", 8, 2000, "tests/property/test_store_model.py"
     ),
