@@ -25,8 +25,8 @@ from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PySide6.QtCore import QEventLoop, QPoint, Qt, QTimer, QtMsgType, qInstallMessageHandler
-from PySide6.QtGui import QContextMenuEvent, QDesktopServices
+from PySide6.QtCore import QEvent, QEventLoop, QPoint, QPointF, Qt, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtGui import QContextMenuEvent, QDesktopServices, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -91,8 +91,8 @@ def flights(rows: int = 300) -> pa.Table:
 class Walk:
     """One walk. `problems` are the texts of what went wrong."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self._folder, self._random = folder, Random(seed)
+    def __init__(self, folder: Path, seed: int, prints_steps: bool = False) -> None:
+        self._random, self._prints_steps = Random(seed), prints_steps
         self._steps: deque[str] = deque(["start"], maxlen=10)
         self._place: QWidget | None = None
         self._steps_here = 0
@@ -192,6 +192,8 @@ class Walk:
 
     def _say(self, text: str) -> None:
         self._steps.append(text)
+        if self._prints_steps:
+            print(text, flush=True)
 
     def _leave(self, place: QWidget) -> None:
         self._say(f"leave {type(place).__name__}")
@@ -252,19 +254,20 @@ class Walk:
             self._click_at(widget)
 
     def _click_at(self, widget: QWidget) -> None:
-        point, left = self._point(widget), Qt.MouseButton.LeftButton
+        point, modifier = self._point(widget), self._random.choice(MODIFIERS)
         kind = self._random.choices(["click", "double", "drag", "menu"], [60, 15, 12, 13])[0]
         if kind == "menu":
             event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, widget.mapToGlobal(point))
             QApplication.postEvent(widget, event)
-        elif kind == "double":
-            QTest.mouseDClick(widget, left, Qt.KeyboardModifier.NoModifier, point)
-        elif kind == "drag":
-            QTest.mousePress(widget, left, Qt.KeyboardModifier.NoModifier, point)
-            QTest.mouseMove(widget, self._point(widget))
-            QTest.mouseRelease(widget, left, Qt.KeyboardModifier.NoModifier, self._point(widget))
-        else:
-            QTest.mouseClick(widget, left, self._random.choice(MODIFIERS), point)
+            return
+        _send(widget, QEvent.Type.MouseButtonPress, point, modifier)
+        if kind == "drag":
+            point = self._point(widget)
+            _send(widget, QEvent.Type.MouseMove, point, modifier)
+        _send(widget, QEvent.Type.MouseButtonRelease, point, modifier)
+        if kind == "double":
+            _send(widget, QEvent.Type.MouseButtonDblClick, point, modifier)
+            _send(widget, QEvent.Type.MouseButtonRelease, point, modifier)
 
     def _press(self, place: QWidget) -> None:
         target = QApplication.focusWidget() or place
@@ -291,6 +294,15 @@ class Walk:
 
     def _open_table(self, name: str = "flights") -> None:
         self.window.opening.open_key((str(self._store.path), name))
+
+
+def _send(widget: QWidget, kind: QEvent.Type, point: QPoint, modifiers: Qt.KeyboardModifier) -> None:
+    """Send one event of the mouse. QTest's clicks would crash where the press deletes the widget."""
+    left, place = Qt.MouseButton.LeftButton, QPointF(point)
+    button = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else left
+    buttons = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseButtonRelease else left
+    event = QMouseEvent(kind, place, widget.mapToGlobal(place), button, buttons, modifiers)
+    QApplication.sendEvent(widget, event)
 
 
 def _label(widget: QWidget) -> str:
@@ -322,6 +334,9 @@ def main() -> int:
     )
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--print-steps", action="store_true", help="before each of them, to look into a crash"
+    )
     options = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     faulthandler.enable()
@@ -331,7 +346,7 @@ def main() -> int:
         os.environ["LAMELLA_HOME"] = str(folder / "home")
         application = QApplication([])
         QDesktopServices.openUrl = lambda *_: True  # type: ignore[method-assign, assignment]
-        walk = Walk(folder, options.seed)
+        walk = Walk(folder, options.seed, options.print_steps)
         report_to(walk.note)
         walk.run(options.steps)
         faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
