@@ -24,7 +24,6 @@ from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.bench.multiples import Multiples
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Handle
@@ -228,6 +227,8 @@ class Camera:
 
     def paint_plots(self, widget: QWidget) -> None:
         """Paint what a slow machine leaves for later turns of the event loop."""
+        from lamella.ui.bench.multiples import Multiples
+
         for plots in widget.findChildren(Multiples):
             if plots.isVisible():
                 plots.finish()

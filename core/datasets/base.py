@@ -95,8 +95,6 @@ class Dataset(Fluent, ABC):
     """Rows with a name and a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
-    paths: Sequence[Path] = ()
-    """The files that contain the rows; none if the rows come from elsewhere."""
 
     @abstractmethod
     def snapshot(self) -> Snapshot:
@@ -216,6 +214,12 @@ class Dataset(Fluent, ABC):
 
     def _whole(self, job: Job | None) -> Snapshot:
         return whole_snapshot(self, job or Job())
+
+
+def paths_of(dataset: Dataset) -> Sequence[Path]:
+    """Return the files from which the rows are read; none for a table of a store or a result."""
+    paths: Sequence[Path] = getattr(dataset, "paths", ())
+    return paths
 
 
 def problems_of(dataset: Dataset) -> Sequence[Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.datasets.base import Checksums, Dataset, Problem, RaggedRows, problems_of
+from lamella.core.datasets.base import Checksums, Dataset, Problem, RaggedRows, paths_of, problems_of
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.text.dataset import TextFile
@@ -258,4 +258,4 @@ def _first_texts(rows: pa.Table, name: str) -> tuple[str | None, ...]:
 
 
 def _size_of(dataset: Dataset) -> int:
-    return sum(path.stat().st_size for path in dataset.paths if path.is_file())
+    return sum(path.stat().st_size for path in paths_of(dataset) if path.is_file())

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.datasets.blocks import in_order
-from lamella.core.datasets.formats import COPY
+from lamella.core.datasets.edit_problem import COPY
 from lamella.core.datasets.locate import refuse_changed_files
 from lamella.core.errors import FileProblem, TypeConflict
 from lamella.core.jobs import Job

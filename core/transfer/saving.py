@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, paths_of
 from lamella.core.datasets.cached_dataset import CachedDataset
-from lamella.core.datasets.formats import COPY, edit_problem
+from lamella.core.datasets.edit_problem import COPY, edit_problem
 from lamella.core.datasets.locate import refuse_changed_files
 from lamella.core.datasets.text.dataset import TextFile
 from lamella.core.errors import FileProblem
@@ -42,7 +42,7 @@ class SavedEdits:
 
 
 def _path_of(dataset: Dataset) -> Path:
-    return Path(dataset.paths[0])
+    return Path(paths_of(dataset)[0])
 
 
 def save_edits(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
 from lamella.core.arrow.types import ID
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, paths_of
 from lamella.core.errors import FileProblem
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import split_steps
@@ -72,7 +72,7 @@ class FileTarget:
 
     @property
     def path(self) -> Path:
-        return Path(self.dataset.paths[0])
+        return Path(paths_of(self.dataset)[0])
 
     def version(self, snapshot: Snapshot) -> int:
         return 0

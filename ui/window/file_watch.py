@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, paths_of
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
@@ -152,7 +152,7 @@ def files_of(dataset: Dataset) -> list[str]:
     """The files whose changes change the content, including a database's log."""
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
-    return [str(path) for path in getattr(dataset, "watched_paths", dataset.paths)]
+    return [str(path) for path in getattr(dataset, "watched_paths", paths_of(dataset))]
 
 
 def source_files(tab: Tab) -> list[Path]:

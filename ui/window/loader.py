@@ -12,7 +12,7 @@ from weakref import WeakSet
 from PySide6.QtCore import QObject, Signal
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.formats import edit_problem
+from lamella.core.datasets.edit_problem import edit_problem
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job

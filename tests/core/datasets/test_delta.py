@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from lamella import agg, col
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.delta import DeltaDataset, versions_of
-from lamella.core.datasets.formats import edit_problem, kind_of, sentence
+from lamella.core.datasets.edit_problem import edit_problem
+from lamella.core.datasets.formats import kind_of, sentence
 from lamella.core.errors import BadData, FileProblem, MissingLibrary
 from tests.core.datasets.delta_logs import add, commit, field, log_file, table, v2_checkpoint
 

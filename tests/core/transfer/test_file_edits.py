@@ -20,7 +20,7 @@ import pytest
 
 from lamella import FileProblem, TypeConflict, UnknownColumn, UnknownRow, open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.formats import edit_problem
+from lamella.core.datasets.edit_problem import edit_problem
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
 from lamella.core.transfer.file_edits import file_edits
