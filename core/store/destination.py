@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -90,11 +91,17 @@ def free_name(folder: Path) -> Path:
     return next(path for path in itertools.chain([folder], numbered) if not os.path.lexists(path))
 
 
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+"""The names of devices of Windows."""
+
+
 def folder_name_problem(name: str) -> str:
     """Why this cannot be the name of a new folder of a store, or "". Every system has to accept it."""
     odd = control_character(name) or next((f"'{mark}'" for mark in name if mark in '/\\:*?"<>|'), "")
     if odd:
         return f"The name of a folder cannot contain {odd}."
+    if _RESERVED.match(name) or (name.endswith((" ", ".")) and name.strip(".")):
+        return f"Windows does not allow '{name}' as the name of a folder."
     if name in ("", ".", "..", "~"):
         return f"'{name}' cannot be the name of a folder." if name else "A folder needs a name."
     return ""

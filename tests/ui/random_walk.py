@@ -95,7 +95,7 @@ class Walk:
         self._random, self._prints_steps = Random(seed), prints_steps
         self._steps: deque[str] = deque(["start"], maxlen=10)
         self._place: QWidget | None = None
-        self._steps_here = 0
+        self._steps_here = self._count = 0
         self._is_stepping = False
         self.problems: dict[str, str] = {}
         rows = flights()
@@ -130,10 +130,14 @@ class Walk:
         self.pump(1000)
         for _ in range(steps):
             if not self.window.isVisible():
+                self.note("The window was closed")
                 break
             faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
             self._is_stepping = True
+            begin, before = time.monotonic(), self._count
             self.step()
+            if self._count == before + 1:  # else it waited for a dialog or menu, in which others were made
+                self._note_if_long(time.monotonic() - begin)
             self.pump(self._random.choice([2, 10, 40, 120]))
             self._is_stepping = False
 
@@ -142,10 +146,14 @@ class Walk:
         end = time.monotonic() + milliseconds / 1000
         while (begin := time.monotonic()) < end:
             QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
-            if (seconds := time.monotonic() - begin) > HELD_SECONDS:
-                self.note(f"The window was held for {seconds:.0f} s by {self._steps[-1]}")
+            self._note_if_long(time.monotonic() - begin)
+
+    def _note_if_long(self, seconds: float) -> None:
+        if seconds > HELD_SECONDS:
+            self.note(f"The window was held for {seconds:.0f} s by {self._steps[-1]}")
 
     def step(self) -> None:
+        self._count += 1
         try:
             self._step()
         except RuntimeError as error:

@@ -215,6 +215,7 @@ class ChartView(QWidget):
     def _show_page(self, figures: bool) -> None:
         assert self.data is not None
         if figures:
+            self.canvas.clear_brush()
             self.table.show_figures(self.data)
         self._pages.setCurrentWidget(self.table if figures else self._area)
         self._fit()
@@ -429,9 +430,7 @@ class ChartView(QWidget):
 
     def _connect(self) -> None:
         self.form.changed.connect(lambda _spec: self._read())
-        self.form.displayed.connect(
-            lambda _display: self._draw() if self.data and self.data.table.num_rows else None
-        )
+        self.form.displayed.connect(self._show_display)
         self.form.closed.connect(self.closed)
         self.canvas.brushed.connect(self._show_brushed)
         self.canvas.clicked.connect(self._filter)
@@ -440,6 +439,11 @@ class ChartView(QWidget):
         self.copy.clicked.connect(self.copy_picture)
         self.figures.clicked.connect(self._toggle_figures)
         theme.current().changed.connect(self._restyle)
+
+    def _show_display(self) -> None:
+        if self.data is not None and self.data.table.num_rows:
+            self._draw()
+        self.changed.emit()
 
     def _restyle(self) -> None:
         for button, icon in ((self.copy, "copy"), (self.figures, "table")):

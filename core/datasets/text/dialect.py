@@ -188,12 +188,18 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 
 def _find_quote(sample: str) -> str:
-    """The quote: a single one only if the sample has no double ones and single ones are next to
-    delimiters."""
+    """The quote: a single one only if the sample has no double ones, and single ones are next to delimiters
+    and enclose several fields, or the first or the last one."""
     if '"' in sample or "'" not in sample:
         return '"'
-    marks = sum(sample.count(d + "'") + sample.count("'" + d) for d in ",;\t|\n")
-    return "'" if marks * 2 >= sample.count("'") and marks >= 2 and "'" in sample[:1] + sample[-2:] else '"'
+    count = sample.count("'")
+    marks = sum(sample.count(d + "'") + sample.count("'" + d) for d in ",;\t|\n\r")
+    fields = len(_IN_SINGLE_QUOTES.findall(sample))
+    encloses = (fields > 1 and 4 * fields >= count) or "'" in sample[:1] + sample[-2:]
+    return "'" if marks * 2 >= count and marks >= 2 and encloses else '"'
+
+
+_IN_SINGLE_QUOTES = re.compile(r"(?:^|[,;\t|\r\n])'[^'\r\n]*'(?=[,;\t|\r\n]|$)")
 
 
 def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[list[str]], list[int]]:

@@ -100,6 +100,19 @@ def test_every_kind_of_line_break_ends_a_row(tmp_path: Path, data: str) -> None:
     assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("rows", [3, 20_000])
+def test_single_quotes_are_found_whatever_ends_the_file(tmp_path: Path, newline: str, rows: int) -> None:
+    lines = ["id,name,n", *(f"{number},'Smith, J{number}',1" for number in range(rows))]
+    table = rows_of(tmp_path / "x.csv", newline.join([*lines, ""]))
+    assert table[-1] == {"id": rows - 1, "name": f"Smith, J{rows - 1}", "n": 1}
+
+
+def test_apostrophes_are_no_quotes(tmp_path: Path) -> None:
+    data = "a,b\nit's,dogs'\n'90s,x\ncan't,y\n"
+    assert rows_of(tmp_path / "x.csv", data)[1] == {"a": "'90s", "b": "x"}
+
+
 def test_quoted_line_feeds_between_returns(tmp_path: Path) -> None:
     """As spreadsheets of older Macs write cells of several lines."""
     data = 'a,b\r1,"x\n\n\n\ny"\r2,z\r'

@@ -51,6 +51,9 @@ def test_paths_that_cannot_be_folders_say_why(tmp_path: Path) -> None:
         ("..", "'..' cannot be the name of a folder."),
         ("~", "'~' cannot be the name of a folder."),
         ("", "A folder needs a name."),
+        ("nul.txt", "Windows does not allow 'nul.txt' as the name of a folder."),
+        ("tables.", "Windows does not allow 'tables.' as the name of a folder."),
+        ("console", ""),
         ("My tables, 2", ""),
     ],
 )

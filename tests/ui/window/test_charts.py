@@ -208,6 +208,22 @@ def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
     assert settled().line.active == () and view.isVisible()
 
 
+def test_a_brush_is_dropped_where_the_figures_are_shown(qtbot, chart):
+    view = chart(BY_DELAY)
+    start = point_of(view, view.canvas.panels[0].made.marks[2])
+    drag(view, start, QPoint(start.x() + 60, start.y()))
+    view.figures.click()
+    assert view.table.isVisible() and not view.brush_bar.isVisible()
+
+
+def test_how_a_chart_is_drawn_is_part_of_the_state_of_its_tab(qtbot, chart, settled):
+    view, tab = chart(ChartSpec("line", "delay")), settled()
+    assert view.form.checks["markers"].isChecked()
+    with qtbot.waitSignal(tab.changed):
+        view.form.checks["markers"].click()
+    assert tab.charting.layout["chart"]["display"]["markers"] is False
+
+
 @pytest.mark.slow
 def test_the_keys_go_along_figures_brush_and_filter(qtbot, chart, settled, monkeypatch):
     monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda *_: None)
