@@ -48,10 +48,13 @@ def split_target(target: str) -> tuple[str, str | None]:
 
 def take_table(arguments: argparse.Namespace, place: str, *positionals: str) -> None:
     """Put the table of a reference in the argument `place` into the first of `positionals`, the optional
-    arguments that follow; what was typed there belongs to the next one."""
-    store, table = split_reference(str(getattr(arguments, place)))
+    arguments that follow; what was typed there belongs to the next one. Without any, a table is refused."""
+    text = str(getattr(arguments, place))
+    store, table = split_reference(text)
     if table is None:
         return
+    if not positionals:
+        refuse_table(text)
     typed = [getattr(arguments, name) for name in positionals]
     if typed[-1] is not None:
         raise LamellaError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from lamella import Store
 from lamella.app import cli
 from lamella.app.commands.bench import source_of
+from lamella.app.commands.table_reference import take_table
+from lamella.core.errors import LamellaError
 
 
 @pytest.fixture
@@ -86,6 +89,12 @@ def test_another_spelling_is_answered_with_the_one_that_is_meant(run, shop, word
     code, text = run(*words)
     assert (code, guess in text) == (2, True), text
     assert sorted(shop.iterdir()) == before, "nothing is created"
+
+
+def test_a_command_without_an_argument_for_a_table_takes_whole_stores(shop):
+    with pytest.raises(LamellaError, match="takes a whole store"):
+        take_table(Namespace(store="shop:goods"), "store")
+    take_table(Namespace(store="shop"), "store")
 
 
 def test_a_file_of_several_tables_is_named_in_the_same_way(run, shop):
