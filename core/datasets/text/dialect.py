@@ -80,7 +80,7 @@ def find_dialect(
     return Dialect(
         layout.delimiter,
         layout.quote,
-        _find_newline(text[start : start + size]),
+        _find_newline(text[start : start + size], layout.quote),
         skipped + lines,
         distinct_names(names),
         (*([mark["line"]] if mark else []), *(" ".join(filter(None, row)) for row in layout.rows[:above])),
@@ -173,18 +173,18 @@ def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[list[str]
         yield row, reader.line_num
 
 
-def _find_newline(sample: str) -> str:
+def _find_newline(sample: str, quote: str) -> str:
     """What ends most lines outside of quotes: a lone carriage return, or else a line feed."""
     if "\r" not in sample:
         return "\n"
-    ends = Counter(LINE_BREAK.findall(_QUOTED.sub("", sample) if "\n" in sample else sample))
+    if quote and "\n" in sample:
+        sample = re.sub(f"{quote}[^{quote}]*{quote}", "", sample)
+    ends = Counter(LINE_BREAK.findall(sample))
     return "\r" if ends["\r"] > ends["\n"] + ends["\r\n"] else "\n"
 
 
 LINE_BREAK = re.compile(r"\r\n?|\n")
 """Each of these ends a line, whichever the file has mostly."""
-
-_QUOTED = re.compile(r'"[^"]*"')
 
 
 def _find_quote(sample: str) -> str:

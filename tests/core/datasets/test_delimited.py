@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset
 from lamella.core.datasets.text.delimited import ZEROS, RaggedRow
+from lamella.core.datasets.text.dialect import find_dialect
 from lamella.core.datasets.text.types import NULL_MARKERS
 from lamella.core.errors import FileProblem, UnknownColumn
 
@@ -117,6 +118,13 @@ def test_quoted_line_feeds_between_returns(tmp_path: Path) -> None:
     """As spreadsheets of older Macs write cells of several lines."""
     data = 'a,b\r1,"x\n\n\n\ny"\r2,z\r'
     assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x\n\n\n\ny"}, {"a": 2, "b": "z"}]
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_line_feeds_in_quotes_of_either_kind_end_no_line(quote: str) -> None:
+    data = "a,b\r1,'x\n\n\n\ny'\r2,'z'\r".replace("'", quote)
+    dialect = find_dialect(data, whole=True)
+    assert dialect is not None and (dialect.quote, dialect.newline) == (quote, "\r")
 
 
 PYTHON_LOG = "2024-03-01 10:00:00,{0:03} INFO worker: processed {0} items{1}"
