@@ -47,7 +47,8 @@ def _problem(path: Path, nearest: Path) -> str:
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        if control := control_character(path.name):
+        new = path.relative_to(nearest).parts
+        if control := next(filter(None, map(control_character, new)), ""):
             return f"The name of a folder cannot contain {control}."
     except PermissionError:
         return f"You may not look into {nearest}."

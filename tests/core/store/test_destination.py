@@ -41,6 +41,13 @@ def test_paths_that_cannot_be_folders_say_why(tmp_path: Path) -> None:
     assert "null" in destination(Path(f"{tmp_path}/a\0b")).problem
 
 
+def test_every_folder_that_would_be_created_needs_a_valid_name(tmp_path: Path) -> None:
+    (tmp_path / "a\x1bb").mkdir()
+    new = tmp_path / "c\nd" / "e"
+    assert destination(new).problem == "The name of a folder cannot contain a line break."
+    assert destination(tmp_path / "a\x1bb" / "e").problem == "", "the folder of this name exists already"
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
