@@ -53,7 +53,7 @@ class EditorFindBar(QFrame):
         self.next.clicked.connect(lambda: self.step(1))
         self.close_button.clicked.connect(self.leave)
         editor.textChanged.connect(lambda: self._search(moves=False))
-        editor.cursorPositionChanged.connect(self._say)
+        editor.selectionChanged.connect(self._say)
         for widget in (editor, self.field):
             widget.installEventFilter(self)
         theme.current().changed.connect(self._fit)
@@ -121,11 +121,13 @@ class EditorFindBar(QFrame):
         flags = re.NOFLAG if self.case.isChecked() else re.IGNORECASE
         found = re.finditer(re.escape(sought), text, flags) if sought else ()
         self._spans = _in_document(text, [match.span() for match in found])
+        self._editor.show_matches(self._spans)
+        selected = self._editor.selected_span
         if moves and self._spans:
             start = self._editor.textCursor().selectionStart()
             self._select(bisect_left(self._spans, (start, 0)) % len(self._spans))
-        self._editor.show_matches(self._spans)
-        self._say()
+        if self._editor.selected_span == selected:  # otherwise the new selection made it say so
+            self._say()
 
     def _select(self, number: int) -> None:
         self._editor.select(*self._spans[number])

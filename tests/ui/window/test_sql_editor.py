@@ -67,6 +67,18 @@ def test_a_text_is_found_in_the_statements(qtbot, console):
     assert not bar.isVisible() and editor.hasFocus()
 
 
+def test_the_match_in_front_of_the_cursor_is_counted_as_the_selected_one(console):
+    editor, bar = console.editor, console.find_bar
+    editor.setPlainText("select delay")
+    editor.setFocus()
+    QTest.keyClick(editor, Qt.Key.Key_F, CONTROL)
+    bar.field.setText("delay")
+    editor.go_to(len("select delay"))
+    assert bar.news.text() == "1 match"
+    bar.step(1)
+    assert (bar.news.text(), editor.textCursor().selectedText()) == ("1 of 1", "delay")
+
+
 @pytest.mark.slow
 def test_running_a_statement_closes_the_list(qtbot, console):
     popup = console.editor.completer.popup()
