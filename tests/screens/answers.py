@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
 from lamella.app.tour import Tour, dialog_of
@@ -74,6 +74,20 @@ def front_chart(tour: Tour) -> ChartView:
     tab = tour.window.tabs.dataset_tab
     assert tab is not None and tab.charting.view is not None
     return tab.charting.view
+
+
+def chart_with_brush(tour: Tour) -> None:
+    """The third to the fifth bar are selected with the mouse."""
+    draw(tour, CHARTS["bar"])
+    canvas = front_chart(tour).canvas
+    box, places = canvas.panels[0].plot.vb, front_chart(tour).data.x.places
+    height = sum(box.viewRange()[1]) / 2
+    start, end = (
+        canvas.mapFromScene(box.mapViewToScene(QPointF(places[number].at, height))) for number in (2, 4)
+    )
+    QTest.mousePress(canvas.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseRelease(canvas.viewport(), Qt.MouseButton.LeftButton, pos=end)
+    quiet(tour)
 
 
 def chart_of_nothing(tour: Tour) -> None:
@@ -280,6 +294,7 @@ SCREENS = (
     *(chart_screen(name, spec) for name, spec in CHARTS.items()),
     *(chart_screen(name, spec, table) for name, (table, spec) in OF_OTHER_TABLES.items()),
     Screen("chart-figures", chart_figures, leave_figures),
+    Screen("chart-brush", chart_with_brush, hide_chart("flights")),
     Screen("chart-empty", chart_of_nothing, hide_chart("flights")),
     Screen("sql-empty", lambda tour: (console(tour), None)[1], close_tab),
     Screen("sql-completion", completion, close_tab),

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QFocusEvent, QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.core.errors import visible
-from lamella.core.filters.expr import Filter, all_of
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE, SCATTER
 from lamella.ui import theme
 from lamella.ui.charts.axes import ChartAxis, NumberTicks, ticks_of, ticks_of_figures
-from lamella.ui.charts.marks import (
-    Display,
-    EndLabels,
-    Mark,
-    Marks,
-    SeriesLook,
-    Shapes,
-    looks_of,
-)
+from lamella.ui.charts.brush import Picked, Veil, pick, places_between
+from lamella.ui.charts.marks import Display, EndLabels, Mark, Marks, SeriesLook, looks_of
 from lamella.ui.charts.panels import (
     EARTH,
     LEAST_HEIGHT,
@@ -39,7 +30,6 @@ from lamella.ui.charts.panels import (
     panels_across,
 )
 from lamella.ui.charts.words import (
-    brush_text,
     figure_title,
     hover_text,
     place_text,
@@ -54,17 +44,7 @@ REACH = 16
 DRAG = 5
 MARGIN, MARKER_ROOM = 0.05, 0.02
 """Room above and below the marks, as a share of their height."""
-BRUSH_ALPHA, GRID_ALPHA = 40, 40
-
-
-@dataclass(frozen=True)
-class Picked:
-    """Places that were picked: the condition that finds their rows (None if there is none), its text, and the
-    number of the chart's rows in them."""
-
-    condition: Filter | None
-    text: str
-    rows: int
+GRID_ALPHA = 40
 
 
 class ChartCanvas(pg.GraphicsLayoutWidget):
@@ -82,8 +62,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.panels: list[Panel] = []
         self._view: tuple[float, float] = (0.0, 1.0)
         self._pressed_place: tuple[Panel, QPointF, QPoint] | None = None
-        self._brush: Any = None
-        self._brush_places: tuple[Panel, list[Place]] | None = None
+        self._veils: list[tuple[pg.PlotItem, Veil]] = []
+        self._brush: tuple[int, list[Place], list[Place] | None] | None = None
+        """The number of the panel, and the places along both axes."""
         self._current: Mark | None = None
         self._ring: Any = None
         self._abreast, self._redrawing = 1, False
@@ -98,6 +79,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.setBackground(theme.current().color("surface"))
 
     def show_data(self, data: ChartData, display: Display) -> None:
+        if data is not self.data:
+            self.clear_brush()
         self.data, self.display = data, display
         self._redraw()
 
@@ -111,8 +94,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
     # ------------------------------------------------------------------- drawing
 
     def _redraw(self) -> None:
-        """Draw all panels. Plots are reused: PySide crashes if they are added and removed."""
+        """Draw all panels, and the brush. Plots are reused: PySide crashes if they are added and removed."""
         self._redrawing = True
+        self._pressed_place, brush = None, self._brush
         self._remove_brush()
         self._show_ring(None, None)
         for plot in self._plots:
@@ -124,6 +108,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if self.data is not None:
             self._draw(self.data)
         self._redrawing = False
+        if brush is not None:
+            self._show_brush(*brush)
 
     def _draw(self, data: ChartData) -> None:
         self.setAccessibleName(summary_of(data))
@@ -334,6 +320,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if self._pressed_place is not None:
             if (event.position().toPoint() - self._pressed_place[2]).manhattanLength() >= DRAG:
                 QToolTip.hideText()
+                self._show_ring(None, None)
                 self._drag_to(position)
             return
         mark = self.mark_at(position)
@@ -369,6 +356,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         else:
             at = mark.point or QPointF()
             ring = pg.ScatterPlotItem([at.x()], [at.y()], size=13, pen=pen, brush=None)
+        ring.setZValue(60)
         panel.plot.addItem(ring, ignoreBounds=True)
         self._ring = panel.plot, ring
 
@@ -406,31 +394,28 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if x is None:
             return
         left, right = sorted((begin.x(), end.x()))
-        across = _between(x, left, right)
+        across = places_between(x, left, right)
         down: list[Place] | None = None
         if self.data.y is not None:
-            down = _between(self.data.y, *sorted((begin.y(), end.y())))
-        self._show_brush(panel, across, down)
+            down = places_between(self.data.y, *sorted((begin.y(), end.y())))
+        self._show_brush(self.panels.index(panel), across, down)
 
-    def _show_brush(self, panel: Panel, across: list[Place], down: list[Place] | None = None) -> None:
+    def _show_brush(self, number: int, across: list[Place], down: list[Place] | None = None) -> None:
         self._remove_brush()
         assert self.data is not None
         if not across or down == []:
             self.brushed.emit(None)
             return
-        look = theme.current()
+        panel = self.panels[number]
         (_, _), (low, high) = panel.plot.vb.viewRange()
         if down is not None:
             low, high = min(p.left for p in down), max(p.right for p in down)
         rect = QRectF(QPointF(min(p.left for p in across), low), QPointF(max(p.right for p in across), high))
-        shade = look.color("accent")
-        shade.setAlpha(BRUSH_ALPHA)
-        brush = Shapes()
-        brush.add(rect, QBrush(shade), cosmetic_pen(look.color("accent"), 1.2))
-        brush.setZValue(50)
-        panel.plot.addItem(brush, ignoreBounds=True)
-        self._brush = panel.plot, brush
-        self._brush_places = panel, across
+        for other in self.panels:
+            veil = Veil(rect if other is panel else None)
+            other.plot.addItem(veil, ignoreBounds=True)
+            self._veils.append((other.plot, veil))
+        self._brush = number, across, down
         self.brushed.emit(self._picked(panel, across, down))
 
     def clear_brush(self) -> None:
@@ -439,10 +424,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self.brushed.emit(None)
 
     def _remove_brush(self) -> None:
-        if self._brush is not None:
-            plot, brush = self._brush
-            plot.removeItem(brush)
-        self._brush = self._brush_places = None
+        for plot, veil in self._veils:
+            plot.removeItem(veil)
+        self._veils, self._brush = [], None
 
     def _picked(self, panel: Panel, across: Sequence[Place], down: Sequence[Place] | None) -> Picked:
         data = self.data
@@ -455,7 +439,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             rows = [row for row in rows if row["y"] in below]
         if panel.place is not None and data.panels is not None:
             parts.append((data.panels, [panel.place]))
-        return _picked(parts, sum(row.get("rows", 1) for row in rows))
+        return pick(parts, sum(row.get("rows", 1) for row in rows))
 
     def picked_of(self, panel: Panel, mark: Mark) -> Picked:
         """What a figure stands for: its place, its colour and its panel."""
@@ -471,7 +455,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             )
             if dimension is not None and name in row
         ]
-        return _picked(parts, row.get("rows", 1))
+        return pick(parts, row.get("rows", 1))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the scroll area around the chart scrolls
@@ -547,39 +531,21 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if data.x is None or not len(data.x):
             return
         places = list(data.x.places)
-        if self._brush_places is None:
+        if self._brush is None:
             if self._current is None:
                 self._step(0)
             if self._current is None:
                 return
             begin = places.index(data.x.place(self._current.row["x"]))
-            self._show_brush(self._panel_of(self._current), [places[begin]])
+            self._show_brush(self.panels.index(self._panel_of(self._current)), [places[begin]])
             return
-        panel, across = self._brush_places
+        number, across, down = self._brush
         first, last = places.index(across[0]), places.index(across[-1])
         last = max(first, min(len(places) - 1, last + by))
-        self._show_brush(panel, places[first : last + 1])
+        self._show_brush(number, places[first : last + 1], down)
 
     def _panel_of(self, mark: Mark) -> Panel:
         return next(panel for panel in self.panels if any(own_mark is mark for own_mark in panel.made.marks))
-
-
-def _picked(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:
-    conditions = [dimension.filter_of(places) for dimension, places in parts]
-    known = [condition for condition in conditions if condition is not None]
-    text = ", ".join(brush_text(dimension, places) for dimension, places in parts)
-    if len(known) < len(conditions) or not known:
-        return Picked(None, text, rows)
-    return Picked(known[0] if len(known) == 1 else all_of(known), text, rows)
-
-
-def _between(dimension: Dimension, low: float, high: float) -> list[Place]:
-    """The places that a range of the axis touches; if there are several, the last one is left out when it is
-    only touched at its edge."""
-    if dimension.form == "moments" and dimension.places:
-        inside = [place for place in dimension.places if low <= place.at <= high]
-        return inside or list(dimension.range_between(low, high))
-    return list(dimension.range_between(low, high))
 
 
 def _ends(dimension: Dimension | None) -> tuple[float, float]:

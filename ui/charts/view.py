@@ -23,10 +23,12 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import LamellaError, visible
+from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, preview_chart, read_chart, suggest
 from lamella.ui import theme
-from lamella.ui.charts.canvas import ChartCanvas, Picked
+from lamella.ui.charts.brush import Picked
+from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.figures import FiguresTable
 from lamella.ui.charts.form import ANY_WIDTH, WIDTH, ChartForm
 from lamella.ui.charts.legend import ChartLegend, SizeScale
@@ -81,7 +83,7 @@ class BrushBar(QFrame):
     def show_picked(self, picked: Picked | None) -> None:
         self.setVisible(picked is not None)
         if picked is not None:
-            text = f"{picked.text} · {picked.rows:,}"
+            text = f"{picked.text} · {quantity(picked.rows, 'row')}"
             self.text.setText(text if len(text) < 90 else f"{text[:88]}…")
             self.keep.setEnabled(picked.condition is not None)
             self.setAccessibleName(f"Selected: {text}")
