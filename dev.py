@@ -18,6 +18,7 @@ import re
 import runpy
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -266,13 +267,23 @@ def run(rest: list[str]) -> int:
     prepare_environment(set())
     program = [str(venv_python()), "-m", "lamella.app"]
     if display_answers():
-        return subprocess.call([*program, *(rest or ["--sample"])], cwd=ROOT)
+        return end_of_program(subprocess.call([*program, *(rest or ["--sample"])], cwd=ROOT))
     pictures = ROOT / "build" / "tour"
     print("No display: the program runs offscreen, works through the sample data and takes pictures.")
-    code = subprocess.call([*program, "--tour", str(pictures)], cwd=ROOT, env=offscreen())
+    environment = {**offscreen(), "PYTHONFAULTHANDLER": "1"}
+    code = subprocess.call([*program, "--tour", str(pictures)], cwd=ROOT, env=environment)
     if code == 0:
         print(f"The pictures are in {pictures}")
-    return code
+    return end_of_program(code)
+
+
+def end_of_program(code: int) -> int:
+    """The exit code of this command. A program that a signal has ended has said nothing itself."""
+    if code >= 0:
+        return code
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    print(f"Lamella was ended by {name}. This is a bug if you did not end it yourself.", file=sys.stderr)
+    return 128 - code  # as shells do
 
 
 def test(rest: list[str]) -> int:

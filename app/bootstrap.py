@@ -81,6 +81,7 @@ def _show(
         ErrorDialog(problem).exec()
         raise
     uninstall = crash.install(crash.CrashReporter().tell)
+    stop_stacks = crash.record_stacks()
     try:
         program.window.show()
         program.open(files, with_sample)
@@ -89,6 +90,7 @@ def _show(
             macos_files.serve(program.open_from_launch)
         return qt.exec()
     finally:
+        stop_stacks()
         uninstall()
 
 

@@ -1,13 +1,16 @@
-"""The handling of unexpected errors: they are logged, and shown with details to copy."""
+"""The handling of unexpected errors: they are logged, and shown with details to copy. A fault in native code,
+which ends the program, leaves the stacks of its threads in a file beside the log."""
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import platform
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -22,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.app import __version__, logs
+from lamella.app import __version__, logs, paths
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
 
@@ -75,6 +78,30 @@ def install(tell: Callable[[BaseException], None]) -> Callable[[], None]:
     sys.excepthook, threading.excepthook = report, report_of_thread
     sys.unraisablehook = log_unraisable
     return uninstall
+
+
+def stacks_path() -> Path:
+    return paths.log_folder() / "crash.log"
+
+
+def record_stacks() -> Callable[[], None]:
+    """Append the stacks of all threads to `stacks_path()` if a fault in native code, such as an access to
+    memory that is not there, ends the program. Returns a function that stops it. `-X faulthandler` has
+    precedence."""
+    if faulthandler.is_enabled():
+        return lambda: None
+    try:
+        file = stacks_path().open("a", encoding="utf8")
+    except OSError as error:
+        log.warning("%s: stacks cannot be recorded: %s", stacks_path(), error)
+        return lambda: None
+    faulthandler.enable(file)
+
+    def stop() -> None:
+        faulthandler.disable()
+        file.close()
+
+    return stop
 
 
 def summary(error: BaseException) -> str:

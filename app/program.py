@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -16,7 +15,7 @@ from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from lamella import resources
-from lamella.app import add_window_to_benchmark, paths
+from lamella.app import add_window_to_benchmark, paths, preloading
 from lamella.app import settings as settings_file
 from lamella.app.launch import raise_window
 from lamella.app.memory import Memory, State
@@ -31,6 +30,7 @@ from lamella.core.store.paths import CATALOG
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
+from lamella.ui.slices import Slices
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.opening import TabWork
 
@@ -53,17 +53,6 @@ WINDOW_PAINTED = "The window is painted; %d modules are loaded"
 FIRST_ROWS_PAINTED = "The first rows of %s are painted; %d modules are loaded"
 LIBRARIES_LOADED = "The libraries that the window does not need are loaded"
 
-VIEWS = (
-    "lamella.ui.charts.view",
-    "lamella.ui.sql.console",
-    "lamella.ui.inspector.inspector",
-    "lamella.ui.dialogs.export_dialog",
-    "lamella.ui.editing.change_dialog",
-    "lamella.ui.comparison.view",
-    "lamella.ui.profiles.view",
-)
-"""Modules imported on another thread before they are first shown: importing them then would block the window
-for up to 0.3 s."""
 VIEWS_AFTER_MS = 1_000
 """Counted from the first paint, so that the first rows do not wait for these imports."""
 
@@ -86,13 +75,6 @@ def _relate(store: Store) -> None:
             store.relations.declare(source, target, name)
         except UnknownName as gone:
             log.info("sample: %s is not declared: %s", name, gone)
-
-
-def load_views(job: Job) -> None:
-    """Import the modules of `VIEWS`. Blocks; any thread."""
-    for name in VIEWS:
-        job.check()
-        import_module(name)
 
 
 class FirstPaint(QObject):
@@ -128,6 +110,7 @@ class Program:
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])
         self.tasks = Tasks()
+        self._slices = Slices()
         self.memory = Memory(settings, State(), self._trouble)
         self.settings, self._broken_starts = settings, 0
         self.entries = list[WindowEntry]()
@@ -246,7 +229,13 @@ class Program:
         """Load the libraries and views that the first paint did not need, so that their first use is fast."""
         log.info(WINDOW_PAINTED, len(sys.modules))
         self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
-        QTimer.singleShot(VIEWS_AFTER_MS, self.window, lambda: self.tasks.read(load_views, quiet=True))
+        QTimer.singleShot(VIEWS_AFTER_MS, self.window, self._preload_views)
+
+    def _preload_views(self) -> None:
+        self.tasks.read(preloading.load_qt_free_modules, self._preload_qt_modules, quiet=True)
+
+    def _preload_qt_modules(self, _: None) -> None:
+        self._slices.start(preloading.load_qt_modules())
 
     def _watch_first_tab(self) -> None:
         tab = self.window.tabs.dataset_tab

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 import threading
 
@@ -107,3 +108,26 @@ def test_the_log_keeps_its_last_lines_only(log):
         logging.getLogger("x").info("line %d", number)
     lines = logs.last_lines(3).splitlines()
     assert [line.split()[-1] for line in lines] == ["97", "98", "99"]
+
+
+FAULT = """
+from lamella.app import crash
+crash.record_stacks()
+def read_missing_memory():
+    import ctypes
+    ctypes.string_at(0)
+read_missing_memory()
+"""
+
+
+def test_a_fault_in_native_code_leaves_the_stacks_beside_the_log(log):
+    program = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, check=False)
+    assert program.returncode != 0
+    assert "in read_missing_memory" in crash.stacks_path().read_text("utf8")
+
+
+def test_stacks_that_cannot_be_written_are_logged(log, monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(crash.faulthandler, "is_enabled", lambda: False)  # pytest enables it
+    monkeypatch.setattr(crash, "stacks_path", lambda: tmp_path / "missing" / "crash.log")
+    crash.record_stacks()()
+    assert "stacks cannot be recorded" in caplog.text

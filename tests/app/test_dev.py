@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -208,6 +209,18 @@ def test_a_run_over_the_limit_says_so(dev):
         "All checks took 4 min 59 s on "
     ) and "within the limit" in dev.in_time(299)
     assert "over the limit of 5 min 0 s" in dev.in_time(301)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_program_that_crashed_is_said_to_have_crashed(prepared, monkeypatch, capfd, tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nkill -SEGV $$\n", "ascii")
+    program.chmod(0o755)
+    monkeypatch.setattr(prepared, "display_answers", lambda: False)
+    monkeypatch.setattr(prepared, "venv_python", lambda: program)
+    assert prepared.main(["run"]) == 128 + signal.SIGSEGV
+    output = capfd.readouterr()
+    assert "ended by SIGSEGV" in output.err and "The pictures are in" not in output.out
 
 
 def test_long_forms_run_one_after_the_other_and_tell_how_they_went(prepared, monkeypatch, capfd):

@@ -278,17 +278,3 @@ def test_files_that_macos_asks_for_are_opened(qtbot, qapp, tmp_path):
     qapp.removeEventFilter(events)
     events.deleteLater()
     assert files == [early, late]
-
-
-@pytest.mark.slow
-def test_views_are_imported_before_they_are_first_shown_and_pandas_is_not() -> None:
-    script = (
-        "import sys\nfrom lamella.app import program\nfrom lamella.core.jobs import Job\n"
-        "program.load_views(Job())\n"
-        "print(all(name in sys.modules for name in program.VIEWS), 'pandas' in sys.modules)"
-    )
-    words = [sys.executable, "-c", script]
-    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == [
-        "True",
-        "False",
-    ]

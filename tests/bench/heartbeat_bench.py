@@ -26,13 +26,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from lamella import Store, agg, col
-from lamella.app import program
+from lamella.app import preloading
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.editing.change_dialog import ChangeDialog
 from lamella.ui.main_window import MainWindow
+from lamella.ui.slices import Slices
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -104,8 +105,11 @@ class Session:
         self.window.library.add_store(self.store)
         self.window.resize(1280, 800)
         self.window.show()
-        self.tasks.read(program.load_views)  # as the program does
+        self.tasks.read(preloading.load_qt_free_modules)  # as the program does
         self.wait(lambda: not self.tasks.running)
+        views = Slices(self.window)
+        views.start(preloading.load_qt_modules())
+        self.wait(lambda: not views.running)
 
     @property
     def tab(self) -> DatasetTab:

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType
 
 import pytest
@@ -43,6 +44,14 @@ def test_an_error_in_a_model_is_raised(qtbot: QtBot):
     qtbot.addWidget(view)
     with pytest.raises(IndexError, match="list index out of range"):
         view.grab()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="PySide keeps the data in the class itself there")
+def test_a_class_of_qt_is_refused_on_another_thread():
+    with ThreadPoolExecutor(1, "reader") as threads:
+        creation = threads.submit(type, "Late", (QWidget,), {})
+    with pytest.raises(RuntimeError, match="Late is derived from a class of Qt"):
+        creation.result()
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="exceptions are always complete there")
