@@ -75,7 +75,7 @@ def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
         paint(painter)
     finally:
         painter.end()
-    return _without_repetition(bytes(buffer.data().data()).decode("utf-8"))
+    return _in_pixels(_without_repetition(bytes(buffer.data().data()).decode("utf-8")))
 
 
 _EMPTY_GROUP = re.compile(r"<g [^>]*>\s*</g>\s*")
@@ -96,3 +96,63 @@ def _without_repetition(drawing: str) -> str:
     shared = f" {family.group()}" if family else ""
     lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
     return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"
+
+
+_SCALED_GROUP = re.compile(r'<g ([^>]*?)\s*transform="matrix\(([^)]*)\)"([^>]*)>\n(.*?)</g>', re.DOTALL)
+_FIXED_WIDTH = ' vector-effect="non-scaling-stroke"'
+_SHAPE = re.compile(r"<(path|polyline|polygon|rect|ellipse|circle)\s([^>]*?)\s*/>")
+_POINT = re.compile(r"(-?[\d.]+(?:e[-+]?\d+)?),(-?[\d.]+(?:e[-+]?\d+)?)")
+_SIZE = re.compile(r'(?<![-\w])(x|y|width|height|cx|cy|rx|ry|r)="([^"]*)"\s*')
+_QUARTER = 4 / 3 * (2**0.5 - 1)
+"""How far the control points of a quarter of a circle are from its ends, in radii."""
+
+
+def _in_pixels(drawing: str) -> str:
+    """The drawing with outlines and hatches in its own coordinates, where Qt writes those of the plot and a
+    transform. Many programs ignore `vector-effect` and scale the width of lines with the transform, such as
+    librsvg and LibreOffice, and all scale hatches."""
+
+    def rewritten(group: re.Match[str]) -> str:
+        before, numbers, after, content = group.groups()
+        style = before + after
+        is_hatched = 'fill="url(#fillpattern' in style and 'stroke="none"' in style
+        if _FIXED_WIDTH not in content and not is_hatched:
+            return group[0]
+        matrix = [float(number) for number in numbers.split(",")]
+        shapes = _SHAPE.sub(lambda shape: _transformed(shape[1], shape[2], matrix), content)
+        others = re.sub(r"<(text|image)\s", rf'<\1 transform="matrix({numbers})" ', shapes)
+        return f"<g {style}>\n{others}</g>"
+
+    return _SCALED_GROUP.sub(rewritten, drawing).replace(_FIXED_WIDTH, "")
+
+
+def _transformed(kind: str, attributes: str, matrix: list[float]) -> str:
+    """A shape with a transform applied to its coordinates."""
+    a, b, c, d, e, f = matrix
+
+    def transformed(point: re.Match[str]) -> str:
+        x, y = float(point[1]), float(point[2])
+        return f"{a * x + c * y + e:.6g},{b * x + d * y + f:.6g}"
+
+    if kind in ("path", "polyline", "polygon"):
+        return f"<{kind} {_POINT.sub(transformed, attributes)}/>"
+    size = {name: float(value) for name, value in _SIZE.findall(attributes)}
+    outline = _rectangle(size) if kind == "rect" else _ellipse(size)
+    style = _SIZE.sub("", attributes)
+    return f'<path {style}{" " if style else ""}d="{_POINT.sub(transformed, outline)}"/>'
+
+
+def _rectangle(size: dict[str, float]) -> str:
+    left, top, right, bottom = size["x"], size["y"], size["x"] + size["width"], size["y"] + size["height"]
+    return f"M{left},{top} L{right},{top} L{right},{bottom} L{left},{bottom} Z"
+
+
+def _ellipse(size: dict[str, float]) -> str:
+    x, y = size["cx"], size["cy"]
+    across, down = size.get("rx", size.get("r", 0.0)), size.get("ry", size.get("r", 0.0))
+    arcs = "".join(
+        f" C{x + across * (c - s * _QUARTER)},{y + down * (s + c * _QUARTER)}"
+        f" {x + across * (-s + c * _QUARTER)},{y + down * (c + s * _QUARTER)} {x - across * s},{y + down * c}"
+        for c, s in ((1, 0), (0, 1), (-1, 0), (0, -1))
+    )
+    return f"M{x + across},{y}{arcs} Z"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 
-from lamella.ui.widgets.plotting import DOTS_PER_POINT, cosmetic_pen, pixels_of
+from lamella.ui.widgets.plotting import DOTS_PER_POINT, cosmetic_pen, pixels_of, svg_of
 
 
 def dark_dots(picture: QImage) -> int:
@@ -31,3 +34,36 @@ def test_lines_of_a_picture_are_as_wide_as_on_the_screen(qtbot, width):
     )
     assert dark_dots(plot.grab().toImage()) == width
     assert dark_dots(picture) == DOTS_PER_POINT * width
+
+
+def in_units_of_data(painter: QPainter) -> None:
+    """An outline, an ellipse, lines, a text and hatches, in units of 50 × 20 pixels."""
+    painter.translate(20, 180)
+    painter.scale(50, -20)
+    painter.setPen(cosmetic_pen(QColor("black"), 2))
+    painter.drawRect(QRectF(0, 0, 1, 8))
+    painter.drawEllipse(QRectF(1.5, 0, 1, 8))
+    painter.drawPolyline([QPointF(3, 0), QPointF(4, 8), QPointF(5, 0)])
+    painter.drawText(QPointF(0.5, 4), "n")
+    painter.setBrush(QBrush(QColor("white"), Qt.BrushStyle.BDiagPattern))
+    painter.drawRect(QRectF(3, 0, 0.5, 2))
+
+
+def test_a_drawing_is_the_same_in_programs_that_scale_lines_with_the_plot(qapp):
+    size = QSize(300, 200)
+    drawing = svg_of("Shapes", size, in_units_of_data)
+    assert "vector-effect" not in drawing
+    hatched = re.search('<g fill="url[^>]*>', drawing)
+    assert hatched is not None and "transform" not in hatched[0]
+    expected, picture = (QImage(size, QImage.Format.Format_RGB32) for _ in range(2))
+    for image in (expected, picture):
+        image.fill(QColor("white"))
+    painter = QPainter(expected)
+    in_units_of_data(painter)
+    painter.end()
+    painter = QPainter(picture)
+    QSvgRenderer(drawing.encode()).render(painter)
+    painter.end()
+    for image in (expected, picture):
+        image.setDevicePixelRatio(1)
+    assert dark_dots(expected) == pytest.approx(dark_dots(picture), abs=4) and dark_dots(picture) > 10

@@ -401,6 +401,7 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
     assert QImage(str(tmp_path / "chart.png")).width() == 2 * view.picture_size.width()
     drawing = (tmp_path / "chart.svg").read_text("utf-8")
     assert drawing.count("<text") > 5 and ">Rows by carrier and carrier<" in drawing
+    assert "vector-effect" not in drawing
     assert ">AA<" in drawing.replace("\n", "")
     view.export_requested.emit("figures")
     dialog = tab.window().findChild(ExportDialog)
