@@ -211,6 +211,11 @@ class ChartView(QWidget):
         self._show_page(figures=self._pages.currentWidget() is self.table)
         self.changed.emit()
 
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether there is a chart, and not a message why there is none."""
+        return self._pages.currentWidget() is not self.message
+
     def _toggle_figures(self) -> None:
         self._show_page(figures=self._pages.currentWidget() is not self.table)
 
@@ -260,6 +265,7 @@ class ChartView(QWidget):
     def _say(self, text: str, data: ChartData | None = None) -> None:
         self.data = data
         self.message.setText(visible(text))
+        self.canvas.clear_brush()
         self._pages.setCurrentWidget(self.message)
         self.legend.hide()
         if data is None:
@@ -443,7 +449,7 @@ class ChartView(QWidget):
         theme.current().changed.connect(self._restyle)
 
     def _show_display(self) -> None:
-        if self.data is not None and self.data.table.num_rows:
+        if self._is_drawn:
             self._draw()
         self.changed.emit()
 
@@ -452,5 +458,5 @@ class ChartView(QWidget):
             button.setIcon(theme.current().icon(icon))
         self.brush_bar.keep.setIcon(theme.current().icon("filter"))
         self._fit()
-        if self.data is not None and self.data.table.num_rows:
+        if self._is_drawn:
             self._draw()

@@ -8,12 +8,14 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PySide6.QtCore import QPoint
 
 from lamella.core.query.charts import ChartSpec
+from lamella.ui import theme
 from lamella.ui.charts.axes import SpanTicks
 from lamella.ui.charts.ramps import Ramp
 from lamella.ui.charts.words import hover_text
-from tests.ui.window.test_charts import shown_counts
+from tests.ui.window.test_charts import drag, point_of, shown_counts
 
 SUM_OF_V = ChartSpec("bar", "k", measure="v", aggregate="sum")
 BOX_OF_V, MOST_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")
@@ -37,6 +39,24 @@ def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settl
     view.show_spec(ChartSpec("histogram", "v", log_x=True))
     qtbot.waitUntil(lambda: not view.running)
     assert view.canvas.isVisible() and not view.grab().isNull()
+
+
+def test_no_legend_or_brush_stands_beside_the_reason_why_nothing_is_drawn(qtbot, window, tmp_path, settled):
+    rows = pa.table({"v": [1.7e308, 2.0, 3.0], "n": [1, 2, 3], "k": ["a", "b", "a"]})
+    pq.write_table(rows, tmp_path / "far.parquet")
+    window.open_paths([tmp_path / "far.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("bar", "k", measure="n", aggregate="sum", color="k"))
+    qtbot.waitUntil(lambda: view.legend.isVisible() and not view.running)
+    drag(view, point_of(view, view.canvas.panels[0].made.marks[0]), QPoint(5, 5))
+    assert view.brush_bar.isVisible()
+    view.show_spec(ChartSpec("bar", "k", measure="v", aggregate="sum", color="k"))
+    qtbot.waitUntil(lambda: view.message.isVisible() and not view.running)
+    view.form.checks["band"].toggle()
+    theme.current().set_mode("dark")
+    assert view.message.isVisible() and not view.legend.isVisible() and not view.brush_bar.isVisible()
 
 
 @pytest.mark.slow
