@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -117,6 +117,7 @@ class ChartView(QWidget):
         self._total = 0
         self._title = ""
         self._picked_filter: Picked | None = None
+        self._chosen: Sequence[str] = ()
         self._build()
 
     @property
@@ -127,19 +128,28 @@ class ChartView(QWidget):
     def running(self) -> bool:
         return self._handle is not None
 
+    def draw_next(self, names: Sequence[str]) -> None:
+        """Draw a chart that fits these columns when the next rows are shown."""
+        self._chosen = names
+
     def show_rows(self, query: Query, schema: pa.Schema, total: int, columns: list[str]) -> None:
-        """Draw other rows; the first time, with a chart that fits the `columns`. `total` counts the rows
-        before any filter."""
+        """Draw other rows; the first time, with a chart that fits the `columns` or those of `draw_next`.
+        `total` counts the rows before any filter."""
         self._query, self._total = query, total
         types = {field.name: field.type for field in schema}
         first = not self._types
         self._types = types
-        spec = suggest(columns, types) if first and not self.spec.x and not self.spec.y else self.spec
+        chosen = [name for name in self._chosen if name in types]
+        self._chosen = ()
+        spec = self.spec
+        if chosen or (first and not spec.x and not spec.y):
+            spec = suggest(chosen or columns, types)
         self.form.show_spec(spec, types)
         self._read()
 
     def show_spec(self, spec: ChartSpec, display: Display | None = None) -> None:
         """Draw another chart of the same rows."""
+        self._chosen = ()
         if display is not None:
             self.form.show_display(display)
         self.form.show_spec(spec, self._types)

@@ -210,6 +210,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),
         "chart": on(lambda tab: tab.comparing.toggle_chart()),
+        "chart_column": on(lambda tab: tab.comparing.draw_column(current_column(tab))),
         "all_columns": on(lambda tab: tab.profiling.toggle()),
         "row_key": on(lambda tab: tab.remote_rows.ask_key()),
         "sql": window.consoles.show,

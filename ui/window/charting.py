@@ -56,6 +56,7 @@ class Charting(QObject):
         self._tab, self._place, self._choices = tab, place, choices
         self.view: ChartView | None = None
         self._conditions: dict[frozenset[str], Filter] = {}
+        self._whole: list[str] = []
         tab.loader.loaded.connect(self._follow)
         tab.steps.bar.chart.clicked.connect(self.hide)
 
@@ -86,9 +87,18 @@ class Charting(QObject):
         else:
             self.show()
 
+    def draw(self, names: Sequence[str]) -> None:
+        """Show a new chart of these columns."""
+        self._ensure_view().draw_next(names)
+        self.show()
+
     def show(self) -> None:
-        """Show the chart in place of the grid; the first time, it draws the selected columns."""
-        view = self._ensure_view()
+        """Show the chart in place of the grid; the first time, it draws the selected columns. Later, it is
+        the earlier chart unless other whole columns are selected."""
+        view, whole = self._ensure_view(), self._whole_columns()
+        if not self.is_shown and whole and whole != self._whole:
+            view.draw_next(whole)
+        self._whole = whole
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
@@ -133,6 +143,14 @@ class Charting(QObject):
             return list(schema.names)
         telling = (name for name in schema.names if not self._names_rows(schema.field(name)))
         return [next(telling, schema.names[0])] if schema.names else []
+
+    def _whole_columns(self) -> list[str]:
+        """The columns that are selected as a whole, if they are not all and nothing else is selected."""
+        grid = self._tab.grid
+        blocks, rows = grid.selection.blocks, grid.grid_model.num_rows
+        names = list(dict.fromkeys(name for block in blocks for name in grid.names_in(block)))
+        are_whole = rows > 1 and all(block.num_rows == rows for block in blocks)
+        return names if are_whole and len(names) < len(grid.grid_model.names) else []
 
     def _names_rows(self, field: pa.Field) -> bool:
         """Whether nearly each row has its own text in a column, as far as its card is known."""

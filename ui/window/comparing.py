@@ -110,6 +110,11 @@ class Comparing(QObject):
         self.hide()
         self._tab.charting.toggle()
 
+    def draw_column(self, name: str) -> None:
+        """Show a chart of a column in place of an earlier one."""
+        self.hide()
+        self._tab.charting.draw([name])
+
     # ------------------------------------------------------------------------------ sides
 
     def compare_versions(self, before: int, after: int | None = None) -> None:

@@ -73,6 +73,27 @@ def test_the_types_of_the_selected_columns_choose_the_chart(qtbot, table_tab, se
     assert tab.charting.view.spec == BY_CARRIER
 
 
+def test_a_column_is_charted_in_place_of_an_earlier_chart(qtbot, window, chart, settled):
+    view, tab = chart(BY_CARRIER), settled()
+    place = tab.grid.place(tab.grid.grid_model.names.index("delay"))
+    window.commands["chart"].trigger()
+    tab.grid.go_to(0, place)
+    window.commands["chart"].trigger()
+    assert view.spec == BY_CARRIER
+    window.commands["chart"].trigger()
+    window.commands["chart_column"].trigger()
+    assert view.isVisible() and view.spec == BY_DELAY
+    chart(BY_CARRIER)
+    window.commands["chart"].trigger()
+    tab.grid.select_column(place)
+    window.commands["chart"].trigger()
+    assert view.spec == BY_DELAY
+    chart(BY_CARRIER)
+    window.commands["chart"].trigger()
+    window.commands["chart"].trigger()
+    assert view.spec == BY_CARRIER
+
+
 @pytest.mark.slow
 def test_groups_and_their_figures_are_drawn_together(qtbot, table_tab, settled):
     tab = settled()
