@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.jobs import Job
@@ -166,7 +167,8 @@ def _candidates(text: str) -> Iterator[Translation]:
     for dialect in sorted(DIALECTS, key=lambda dialect_: _rank(dialect_, text, owners)):
         name = DIALECTS[owners[0] if owners and dialect not in owners else dialect]
         try:
-            trees = [_rewrite_foreign_clauses(tree) for tree in sqlglot.parse(text, read=dialect)]
+            read = _clickhouse() if dialect == "clickhouse" else dialect
+            trees = [_rewrite_foreign_clauses(tree) for tree in sqlglot.parse(text, read=read)]
             translated = [tree.sql("duckdb", pretty="\n" in text) for tree in trees if tree is not None]
         except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them
             continue
@@ -178,6 +180,35 @@ def _candidates(text: str) -> Iterator[Translation]:
         except duckdb.Error:
             continue
         yield Translation(name, translated[0])
+
+
+@cache
+def _clickhouse() -> type[sqlglot.Dialect]:
+    """ClickHouse's dialect, in which another LIMIT may follow LIMIT … BY. sqlglot refuses a second one, so
+    the second carries the first: `meta["by"]`."""
+    from sqlglot.dialects.clickhouse import ClickHouse
+    from sqlglot.parsers.clickhouse import ClickHouseParser
+
+    class LimitParser(ClickHouseParser):
+        def _parse_limit(
+            self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
+        ) -> exp.Expr | None:
+            limit = super()._parse_limit(this, top, skip_limit_token)
+            place = self._index
+            skipped = None if limit is None or limit.expressions else self._parse_offset()
+            is_by = any(part is not None and part.expressions for part in (limit, skipped))
+            if is_by and self._match(sqlglot.TokenType.LIMIT, advance=False):
+                last = super()._parse_limit()
+                assert last is not None
+                last.meta["by"] = (limit, skipped)
+                return last
+            self._retreat(place)
+            return limit
+
+    class TwoLimits(ClickHouse):
+        Parser = LimitParser
+
+    return TwoLimits
 
 
 def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
@@ -199,17 +230,23 @@ def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
 def _rewrite_limit_by(query: exp.Select, limit: exp.Limit) -> None:
     """Rewrite LIMIT … BY of ClickHouse, which applies to the rows with equal values."""
     offset, order = query.args.get("offset"), query.args.get("order")
-    skipped = offset if isinstance(offset, exp.Offset) and offset.expressions else None
-    values = limit.expressions or (skipped.expressions if skipped is not None else [])
+    has_two = "by" in limit.meta
+    limit, offset = limit.meta.pop("by", (limit, offset))
+    by_offset = offset if offset is not None and offset.expressions else None
+    values = limit.expressions or (by_offset.expressions if by_offset is not None else [])
     if not values:
         return
+    if query.args.get("qualify"):
+        raise BadSql("LIMIT … BY after QUALIFY has no other form")
     number: exp.Expr = exp.Window(
         this=exp.RowNumber(), partition_by=values, order=None if order is None else order.copy()
     )
-    query.set("limit", None)
+    if not has_two:
+        query.set("limit", None)
+        query.set("offset", None if by_offset is not None else offset)
+    skipped = limit.args.get("offset") if by_offset is None else by_offset.expression
     if skipped is not None:
-        query.set("offset", None)
-        number = exp.Sub(this=number, expression=exp.paren(skipped.expression))
+        number = exp.Sub(this=number, expression=exp.paren(skipped))
     condition: exp.Expr = exp.LTE(this=number, expression=limit.expression)
     if skipped is not None:
         condition = exp.and_(exp.GT(this=number.copy(), expression=exp.Literal.number(0)), condition)

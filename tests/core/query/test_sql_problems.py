@@ -159,14 +159,34 @@ def test_clauses_of_clickhouse_keep_their_meaning():
     ]
 
 
-@pytest.mark.parametrize("limit", ["limit 2 offset 1 by carrier", "limit 1, 2 by carrier"])
-def test_a_limit_by_of_clickhouse_may_skip_rows(limit):
-    translation = translate(f"select delay from flights order by delay {limit}", SOURCES, Job())
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("limit 2 offset 1 by carrier", [7.0, 9.0]),
+        ("limit 1, 2 by carrier", [7.0, 9.0]),
+        ("limit 1 by carrier limit 5", [0.0, 5.0]),
+        ("limit 1 by carrier limit 1", [0.0]),
+        ("limit 2 by carrier limit 2 offset 1", [5.0, 7.0]),
+        ("limit 2 by carrier limit 1, 2", [5.0, 7.0]),
+        ("limit 2 offset 1 by carrier limit 1", [7.0]),
+        ("limit 1, 2 by carrier limit 5 offset 1", [9.0]),
+        ("limit 1 by carrier offset 1", [5.0]),
+        ("limit 3 offset 2", [7.0, 9.0, 11.0]),
+    ],
+)
+def test_limits_of_clickhouse_keep_their_meaning(limit, expected):
+    text = f"select delay from flights prewhere delay < 99 order by delay {limit}"
+    translation = translate(text, SOURCES, Job())
     assert translation is not None and translation.dialect == "ClickHouse"
     delays = {"carrier": ["AA", "AA", "UA", "AA", "AA"], "delay": [7.0, 5.0, 0.0, 9.0, 11.0]}
     many = pa.table(delays)
     sources = Sources("here", ["flights"], lambda name, _when: SnapshotSource(snapshot_of_rows(many, name)))
-    assert run_sql(translation.text, sources)["delay"].to_pylist() == [7.0, 9.0]
+    assert run_sql(translation.text, sources)["delay"].to_pylist() == expected
+
+
+def test_a_limit_by_behind_qualify_is_not_translated_to_something_else():
+    text = "select delay from flights qualify row_number() over (order by delay) > 1 limit 1 by carrier"
+    assert translate(text, SOURCES, Job()) is None
 
 
 def test_a_column_that_is_not_alike_is_no_suggestion():
