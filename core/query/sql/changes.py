@@ -10,6 +10,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, instead_of
 from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.problems import missing_part
+from lamella.core.query.sql.script import with_semicolons
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]
@@ -35,6 +36,7 @@ class ChangeStatement:
 def change_statement(text: str) -> ChangeStatement | None:
     """The change that a statement makes; None if it changes nothing. Raises `BadSql` for unsupported
     changes."""
+    text = with_semicolons(text)
     word = first_word(text)
     if word not in _CHANGES_BEGIN:
         if word in QUERY_WORDS or word in ("explain", ";", ""):

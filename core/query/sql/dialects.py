@@ -12,7 +12,7 @@ from lamella.core.errors import BadSql, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.run import SqlRequest, run_sql
-from lamella.core.query.sql.script import lexemes, placeholders, statements_of
+from lamella.core.query.sql.script import lexemes, placeholders, statements_of, with_semicolons
 from lamella.core.query.sql.sources import Sources
 
 LONGEST = 200_000
@@ -78,6 +78,7 @@ def format_sql(text: str) -> str:
         raise BadSql(
             f"a text of more than {LONGEST:,} characters cannot be formatted", fix="Select a part of it"
         )
+    text = with_semicolons(text)
     parts = statements_of(text)
     edges = [0, *(part.end for part in parts[:-1]), len(text)]
     formatted = [
@@ -94,7 +95,7 @@ def _format_statement(text: str, line: int) -> str:
     except sqlglot.errors.SqlglotError as error:
         reason = str(error).partition("\n")[0]
         raise BadSql(f"the statement in line {line} cannot be formatted", reason) from error
-    return ";\n".join(statements)
+    return ";\n".join(filter(None, statements))
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def translate(text: str, sources: Sources, job: Job) -> Translation | None:
     then its values are at fault. Nothing runs. Blocks for some 100 ms."""
     if len(text) > LONGEST:
         return None
+    text = with_semicolons(text)
     parameters = {placeholder.name: None for placeholder in placeholders(text)}
     request = SqlRequest(parameters or None, only_columns=True)
     if _is_accepted(text, sources, request, job):

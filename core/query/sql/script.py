@@ -110,6 +110,65 @@ def _end_of_block(text: str, place: int) -> tuple[int, bool]:
     return place, True
 
 
+_GO = re.compile(r"^[ \t]*(?P<go>go)[ \t\r]*(?:--.*)?$", re.IGNORECASE | re.MULTILINE)
+_BEFORE_NAME = frozenset(
+    [
+        "all", "and", "as", "between", "by", "call", "case", "delete", "describe", "distinct", "drop", "else",
+        "except", "exec", "execute", "exists", "from", "having", "in", "insert", "intersect", "into", "is",
+        "join", "like", "limit", "not", "offset", "on", "or", "over", "qualify", "recursive", "select", "set",
+        "show", "summarize", "table", "then", "truncate", "union", "update", "use", "using", "view", "when",
+        "where", "with",
+    ]
+)  # fmt: skip
+_FIRST_WORDS = frozenset(
+    [
+        "alter", "analyze", "attach", "begin", "call", "checkpoint", "commit", "copy", "create", "declare",
+        "delete", "describe", "detach", "drop", "exec", "execute", "explain", "export", "grant", "if",
+        "import", "insert", "install", "load", "merge", "pragma", "print", "revoke", "rollback", "select",
+        "set", "show", "summarize", "truncate", "update", "use", "with",
+    ]
+)  # fmt: skip
+"""The first words of statements that cannot follow the name or alias of a table or column; SET can, in an
+UPDATE."""
+
+
+def with_semicolons(text: str) -> str:
+    """The script with a semicolon for each `GO` that ends a batch, as in SQL Server's tools: it is alone on
+    its line, behind a whole statement, and at the end or before another. Its length stays the same."""
+    lines = {match.start("go") for match in _GO.finditer(text)}
+    if not lines:
+        return text
+    signs = list(text)
+    words = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
+    statement: list[str] = []
+    for word, after in zip_longest(words, words[1:]):
+        is_last = after is None or after.start in lines or after.text == ";"
+        if word.start in lines and _is_whole(statement) and (is_last or _begins(after.text, statement)):
+            signs[word.start : word.stop] = "; "
+            statement = []
+        elif word.text == ";":
+            statement = []
+        else:
+            statement.append(word.identifier.casefold())
+    return "".join(signs)
+
+
+def _is_whole(statement: Sequence[str]) -> bool:
+    """Whether these words can be a statement, so that GO behind them is no name of theirs."""
+    if not statement:
+        return True
+    opened = sum(statement.count(sign) for sign in "([{") - sum(statement.count(sign) for sign in ")]}")
+    last = statement[-1]
+    ends = last not in _BEFORE_NAME and (len(last) > 1 or last.isalnum() or last in ")]}*")
+    return ends and not opened and "go" not in statement
+
+
+def _begins(word: str, statement: Sequence[str]) -> bool:
+    word = word.casefold()
+    is_set = word == "set" and statement[:1] == ["update"] and "set" not in statement
+    return word in _FIRST_WORDS and not is_set
+
+
 @dataclass(frozen=True)
 class Part:
     """One statement of a script, in characters: from its first word to its last, without surrounding
@@ -123,6 +182,7 @@ class Part:
 
 def statements_of(text: str) -> list[Part]:
     """The statements of a text, in order; comments alone are not a statement."""
+    text = with_semicolons(text)
     parts: list[Part] = []
     start = stop = -1
     line, counted = 1, 0

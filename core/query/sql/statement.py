@@ -16,6 +16,7 @@ from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
 from lamella.core.query.sql.problems import missing_part
+from lamella.core.query.sql.script import with_semicolons
 
 _WHOLE_ROWS = frozenset({"STAR", "POSITIONAL_REFERENCE", "PIVOT", "SHOW_REF"})
 """Classes and types of nodes that refer to columns without naming them."""
@@ -186,6 +187,7 @@ def _kind(
     text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection
 ) -> tuple[duckdb.StatementType, str]:
     """The type of the statement, and its text without leading comments."""
+    text = with_semicolons(text)
     try:
         statements = own.extract_statements(text)
     except duckdb.Error as error:

@@ -258,6 +258,7 @@ def test_laid_out_keeps_every_statement_and_comment():
     layout = format_sql("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
     assert layout.count(";") == 2 and "why" in layout and "end" in layout and "\nFROM t\n" in layout, layout
     assert format_sql(layout) == layout
+    assert format_sql("go\nselect 1\nGO\nselect 2\ngo") == "SELECT\n  1;\n\nSELECT\n  2;"
     with pytest.raises(LamellaError, match="line 2 cannot be formatted"):
         format_sql("select 1;\nselect from where group")
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.query.sql.script import lexemes, placeholders, statement_at, statements_of, with_dollars
+from lamella.core.query.sql.script import (
+    lexemes,
+    placeholders,
+    statement_at,
+    statements_of,
+    with_dollars,
+    with_semicolons,
+)
 
 
 def texts(script: str) -> list[str]:
@@ -62,6 +69,40 @@ def test_statement_at_a_place():
     assert at(21) == at(22) == at(len(script)) == "select\n  3"
     assert [part.line for part in statements_of(script)] == [1, 1, 3]
     assert statement_at("-- nothing", [], 3) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("select 1\nGO\nselect 2\n go \nselect 3", ["select 1", "select 2", "select 3"]),
+        ("GO\nselect 1\r\nGo\r\nGO\r\nset x = 1\r\nGO -- done", ["select 1", "set x = 1"]),
+        ("(select 1);\ngo\n-- a\nwith a as (select 1) from a", ["(select 1)", "with a as (select 1) from a"]),
+        ("delete from t\ngo\nupdate t set a = 1\ngo", ["delete from t", "update t set a = 1"]),
+        ("select '\ngo\nselect' -- \n/*\ngo\n*/", ["select '\ngo\nselect'"]),
+    ],
+)  # fmt: skip
+def test_go_on_its_own_line_ends_a_statement(script, expected):
+    assert texts(script) == expected
+    assert len(with_semicolons(script)) == len(script)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select a\ngo\nfrom t",
+        "select a as\ngo\nfrom t",
+        "select go.a from t\ngo",
+        "insert into\ngo\nselect 1",
+        "update t\ngo\nset a = 1",
+        "select * from (select 1\ngo\n)",
+        "select * from t join\ngo\nusing (a)",
+        "select a,\ngo\nfrom t",
+        "drop table\ngo",
+        "select 1 as a go",
+    ],
+)
+def test_go_that_can_be_a_name_stays_one(statement):
+    assert texts(statement) == [statement]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,14 @@ def store(tmp_path: Path) -> Store:
         yield opened
 
 
+def test_go_ends_a_statement_as_a_semicolon_does(store: Store) -> None:
+    assert store.sql("GO\nselect max(n) as n from t\nGO").to_pylist() == [{"n": 2}]
+    store.sql("delete from t where n = 2\nGO\n", write=True)
+    assert rows(store) == [("a", 1), ("c", None)]
+    with pytest.raises(BadSql, match="there are 2 statements"):
+        store.sql("delete from t\nGO\ndelete from u", write=True)
+
+
 def rows(store: Store) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in store["t"].read(columns=["code", "n"]).to_pylist()]
 
