@@ -26,6 +26,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, preview_chart, read_chart, suggest
+from lamella.core.query.charts.spec import TITLES
 from lamella.ui import theme
 from lamella.ui.charts.brush import Picked
 from lamella.ui.charts.canvas import ChartCanvas
@@ -168,8 +169,8 @@ class ChartView(QWidget):
     def _read(self) -> None:
         self.stop()
         spec, query = self.spec, self._query
-        self._entitle(title_of(spec) if spec.x or spec.y else "Chart")
         problem = spec.problem(self._types)
+        self._entitle(TITLES[spec.kind] if problem else title_of(spec))
         if query is None or problem:
             self._say(problem)
             return

@@ -304,6 +304,21 @@ def choose(box, name: str) -> None:
     box.editingFinished.emit()
 
 
+@pytest.mark.parametrize(
+    ("spec", "title"),
+    [
+        (ChartSpec("line"), "Line chart"),
+        (ChartSpec("scatter", y="delay"), "Scatter plot"),
+        (ChartSpec("heat_map", "carrier"), "Heat map"),
+        (ChartSpec("bar", "carrier", aggregate="mean"), "Bar chart"),
+    ],
+)
+def test_a_chart_without_all_its_columns_is_named_by_its_type(chart, spec, title):
+    view = chart(BY_CARRIER)
+    view.show_spec(spec)
+    assert "Choose a column" in view.message.text() and view.title.text() == title
+
+
 def test_the_confidence_of_means_is_named_as_it_is_drawn(qtbot, chart):
     view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean"))
     assert view.form.checks["band"].text() == "Band: 95% confidence"
