@@ -21,6 +21,7 @@ from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
 from lamella.core.query import engine
 from lamella.core.query.duckdb_types import (
+    aliases_of,
     is_adjusted_time,
     is_interval_or_variant,
     may_be_misread,
@@ -389,15 +390,16 @@ def _files_query(
     check_whole(files)
     footers = [unchanged_footer(file) for file in files]
     stored = {name: place for place, name in enumerate(footers[0].schema.names)}
+    aliases = aliases_of(footers[0].schema.names)
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
-        alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
+        alias=exp.TableAlias(this=_name("f"), columns=list(map(_name, aliases))),
     )
     position = _file_position([start for start, _ in members])
     names = {c: files[0].names[c.key] for c in columns if _stored_type(files[0], c) is not None}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _stored_value(c, stored[names[c]], footers) if c in names else _missing(c, files, nowhere)
+        _stored_value(c, stored[names[c]], aliases, footers) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
@@ -420,7 +422,7 @@ def _decoded_query(
     return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
 
 
-def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
+def _stored_value(column: Column, place: int, aliases: Sequence[str], files: Sequence[Footer]) -> exp.Expr:
     """A column of files with one shape, converted to the column's own type.
 
     DuckDB 2.0 trusts extremes in any order. If the texts of a row group are nulls and one value, it also
@@ -430,7 +432,7 @@ def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Ex
     whole = files[0].coarse_schema.field(place)  # as DuckDB reads it
     stored = type_at(whole.type, column.path)
     assert stored is not None
-    value = field_in(_field(f"f{place}", "f"), whole.type, column.path)
+    value = field_in(_field(aliases[place], "f"), whole.type, column.path)
     path = ".".join((whole.name, *column.path))
     if any(file.has_doubtful_extremes(path) for file in files):
         value = exp.Anonymous(this="try", expressions=[value])  # raises nothing, and hides the statistics

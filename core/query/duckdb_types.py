@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -305,3 +306,16 @@ def _uuids(values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(
         pa.binary(16), len(values), [bits, pa.py_buffer(bytes.fromhex("".join(texts)))]
     )
+
+
+def aliases_of(names: Sequence[str]) -> list[str]:
+    """The names inside a statement of a file's columns: the stored ones, by which users read them in a plan,
+    unless SQL would mix them up with each other or with the columns that DuckDB adds."""
+    times, own = Counter(map(str.casefold, names)), "__lamella_"
+    added = ("", "file_row_number", "file_index", "filename")
+
+    def is_plain(name: str) -> bool:
+        key = name.casefold()
+        return times[key] == 1 and key not in added and not key.startswith(own) and name.isprintable()
+
+    return [name if is_plain(name) else f"{own}{place}" for place, name in enumerate(names)]

@@ -95,7 +95,7 @@ def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[
     timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
     return Operator(
         str(node.get("type") or node.get("name") or "operator").replace("_", " ").strip().lower(),
-        tuple(_detail(key, value, names) for key, value in info.items() if value not in ("", [], None)),
+        tuple(_detail(key, value, names, files) for key, value in info.items() if value),
         None if timing is None else float(timing),
         None if timing is None or rows is None else int(rows),
         int(estimate) if estimate.isdigit() else None,
@@ -104,11 +104,14 @@ def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[
     )  # fmt: skip
 
 
-def _detail(key: str, value: object, names: Mapping[str, str]) -> str:
-    """A detail as text, with files and columns by their own names rather than the engine's internal ones."""
+def _detail(key: str, value: object, names: Mapping[str, str], files: Mapping[str, TableFiles]) -> str:
+    """A detail as text, with tables and columns by their own names rather than the engine's internal ones."""
     parts = value if isinstance(value, list) else [value]
     text = ", ".join(str(part) for part in parts)
     if key in ("Filename(s)", "Filenames", "Files") or key.lower().startswith("file"):
-        text = ", ".join(PurePath(part.strip()).name for part in text.split(","))
+        paths = [PurePath(part.strip()).name for part in text.split(",")]
+        if all(path in files for path in paths):
+            return f"Table: {', '.join(dict.fromkeys(files[path].name for path in paths))}"
+        text = ", ".join(paths)
     text = _WORDS.sub(lambda word: names.get(word[0], word[0]), text.replace(OWN_NAMES, ""))
     return f"{key}: {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}"

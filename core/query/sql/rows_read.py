@@ -38,8 +38,9 @@ class RowsRead:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The total that a scan's share refers to: the rows and the number of a table's files."""
+    """The totals that a scan's share refers to: a table's rows and the number of its files."""
 
+    name: str
     num_rows: int
     num_files: int
 
@@ -47,9 +48,9 @@ class TableFiles:
     def by_name(cls, tables: Mapping[str, Snapshot]) -> dict[str, TableFiles]:
         """The totals by file name, for names that only one table has."""
         files_by_name: dict[str, TableFiles] = {}
-        for snapshot in tables.values():
+        for name, snapshot in tables.items():
             files = snapshot.files
-            whole = cls(sum(file.num_rows for file in files), len(files))
+            whole = cls(name, sum(file.num_rows for file in files), len(files))
             files_by_name.update((file.path.name, whole) for file in files)
         return files_by_name
 

@@ -13,7 +13,7 @@ from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.sql_result import run_to_result
 from lamella.core.jobs import Job
 from lamella.core.query.sql.plan_tree import explain_sql
-from lamella.core.query.sql.run import SqlRequest
+from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 
 
@@ -55,6 +55,34 @@ def test_rows_read_of_a_statement(sources: Sources, text: str, rows: int, groups
     )
     measured = explain_sql(text, sources, SqlRequest(), Job(), measured=True).rows_read
     assert (measured.rows, measured.row_groups) == (rows, groups)
+
+
+def test_a_plan_has_the_names_of_tables_and_columns(sources: Sources):
+    text = "select u.n, t.m from t join u on t.n = u.n + 1 where t.m > 1"
+    for measured in (False, True):
+        plan = explain_sql(text, sources, SqlRequest(), Job(), measured=measured)
+        details = [detail for node in plan.root.walk() for detail in node.details]
+        assert "Projections: n, m" in details and any("m > 1" in each for each in details), details
+    assert "Table: t" in details
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["n", "N", "m"],
+        ["file_row_number", "Filename", "m"],
+        ["__lamella_1", "file_index", "m"],
+        ["f", "", "m"],
+    ],
+)
+def test_columns_called_like_others_or_like_those_of_the_engine_are_read(tmp_path: Path, names: list[str]):
+    table = pa.table([pa.array([1, 2]), pa.array([3, 4]), pa.array([5, 6])], names=names)
+    pq.write_table(table, tmp_path / "t.parquet")
+    source = Sources("here", ["t"], lambda name, version: open_dataset(tmp_path / "t.parquet"))
+    answer = run_sql("select sum(m) as m, count(*) as n from t where m > 5", source)
+    assert answer.to_pylist() == [{"m": 6, "n": 1}]
+    whole = run_sql("select * from t where m > 5", source)
+    assert [list(row.values()) for row in whole.to_pylist()] == [[2, 4, 6]]
 
 
 def test_rows_read_of_a_limit_are_few(sources: Sources):
