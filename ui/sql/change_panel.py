@@ -17,10 +17,12 @@ VERBS = {"insert": "Insert", "update": "Update", "delete": "Delete", "create": "
 
 
 class ChangePanel(QWidget):
-    """`accepted` is emitted to make the change, `given_up` to discard it."""
+    """`accepted` is emitted to make the change, `given_up` to discard it, `typed` with a key for the
+    statement."""
 
     accepted = Signal()
     given_up = Signal()
+    typed = Signal(QKeyEvent)
 
     def __init__(self, pending: PendingChange, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,16 +50,20 @@ class ChangePanel(QWidget):
         return "Nothing has changed yet"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses the button with the keyboard, Esc discards the change."""
+        """Enter presses the button with the keyboard, Esc discards the change. Text is for the statement."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             (self.cancel if self.cancel.hasFocus() else self.apply).click()
         elif event.key() == Qt.Key.Key_Escape:
             self.cancel.click()
+        elif event.text().isprintable() and event.text().strip():
+            self.typed.emit(event)
         else:
             super().keyPressEvent(event)
 
     def lock(self) -> None:
-        """Disable the panel while the change is made."""
+        """Disable the panel while the change is made; it keeps the keyboard."""
+        if self.apply.hasFocus() or self.cancel.hasFocus():
+            self.preview.setFocus()
         self.apply.setEnabled(False)
         self.cancel.setEnabled(False)
 

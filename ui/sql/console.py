@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 
 from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import LamellaError, VersionConflict, visible
@@ -305,17 +306,30 @@ class SqlConsole(QWidget):
         panel = ChangePanel(pending)
         panel.accepted.connect(partial(self._change, panel))
         panel.given_up.connect(partial(self._give_up, panel))
+        panel.typed.connect(self._type_on)
         self.results.add(panel, f"Change in line {pending.statement.line}", pending.statement.text[:400])
         if not self._has_typed:
             panel.setFocus()
         self._show_end()
 
+    def _type_on(self, event: QKeyEvent) -> None:
+        self.editor.setFocus()
+        QApplication.sendEvent(
+            self.editor, QKeyEvent(event.type(), event.key(), event.modifiers(), event.text())
+        )
+
+    def _remove(self, panel: ChangePanel) -> None:
+        """Remove a panel, and return the keyboard to the editor if the panel had it."""
+        focus = QApplication.focusWidget()
+        if focus is not None and panel.isAncestorOf(focus):
+            self.editor.setFocus()
+        self.results.remove(panel)
+
     def _give_up(self, panel: ChangePanel) -> None:
         left = self.runner.left
-        self.results.remove(panel)
+        self._remove(panel)
         self.runner.cancel()
         self.results.messages.say(f"Nothing was changed.{not_run(left)}")
-        self.editor.setFocus()
         self.changed.emit()
 
     def _change(self, panel: ChangePanel) -> None:
@@ -355,7 +369,7 @@ class SqlConsole(QWidget):
         pending = panel.pending
         rows = commit.inserted + commit.updated + commit.deleted
         self._remember(pending.statement, commit.seconds, rows, "")
-        self.results.remove(panel)
+        self._remove(panel)
         self.names.forget()
         if pending.change.kind == "create":
             self.tables_changed.emit((pending.store, commit.table))
@@ -370,12 +384,10 @@ class SqlConsole(QWidget):
                 f"{visible(commit.table)}: {counts}", undo, kind="message-success", stays=True
             )
         self.runner.go_on()
-        if not self.runner.running:
-            self.editor.setFocus()
 
     def _show_change_failure(self, panel: ChangePanel, error: Exception) -> None:
         statement, left = panel.pending.statement, self.runner.left
-        self.results.remove(panel)
+        self._remove(panel)
         self.runner.cancel()
         if isinstance(error, VersionConflict):
             again = ("Count again", partial(self._count_again, statement))

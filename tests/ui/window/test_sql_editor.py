@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from lamella import Store
 from lamella.ui.dialogs.new_table import NewTableDialog
+from lamella.ui.sql.change_panel import ChangePanel
 from lamella.ui.theme import current as look
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -164,3 +166,20 @@ def test_the_store_of_a_statement_is_proposed_for_a_table_of_its_result(qtbot, w
     dialog = window.findChildren(NewTableDialog)[-1]
     assert dialog.store.currentText() == "second"
     dialog.close()
+
+
+def test_text_that_is_typed_while_a_change_is_shown_goes_into_the_statement(qtbot, console, table):
+    console.editor.setPlainText("delete from flights where delay > 440")
+    console.editor.go_to(len(console.text))
+    QTest.keyClick(console.editor, ENTER, CONTROL)
+    qtbot.waitUntil(lambda: isinstance(console.results.current, ChangePanel))
+    panel = console.results.current
+    assert panel.apply.hasFocus()
+    for key in "a b":
+        QTest.keyClicks(QApplication.focusWidget(), key)
+    assert console.text == "delete from flights where delay > 440a b" and table.version == 1
+    panel.apply.setFocus()
+    QTest.keyClick(panel.apply, ENTER)
+    assert panel.isAncestorOf(QApplication.focusWidget())
+    qtbot.waitUntil(lambda: table.version == 2 and console.results.current is not panel)
+    assert console.editor.hasFocus()
