@@ -69,10 +69,9 @@ def test_a_plan_has_the_names_of_tables_and_columns(sources: Sources):
 @pytest.mark.parametrize(
     "names",
     [
-        ["n", "N", "m"],
         ["file_row_number", "Filename", "m"],
         ["__lamella_1", "file_index", "m"],
-        ["f", "", "m"],
+        ["f", "f.m", "m"],
     ],
 )
 def test_columns_called_like_others_or_like_those_of_the_engine_are_read(tmp_path: Path, names: list[str]):
