@@ -23,7 +23,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
-from lamella.ui.tasks import Tasks
+from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.sidebar import Entry, Sidebar, SidebarSplitter
 from lamella.ui.widgets.start_page import StartPage
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from lamella.core.bench.results.store import SavedRuns
     from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
+NOT_DONE = "{} is not done yet. Stop it and close?"
+ENDED = -1
+"""The result of a question about work that has ended."""
 FIRST_SIZE = QSize(1280, 800)
 FRAME = QSize(8, 40)
 """The approximate size of the desktop's window frame; title bar and status bar must both fit on the
@@ -522,8 +525,7 @@ class MainWindow(QMainWindow):
         `again` closes it once edits are saved."""
         if not all(tab.editing.settle() for tab in self.tabs.dataset_tabs):
             return False
-        writing = [handle for handle in self.tasks.writing if not handle.quiet]
-        if writing and not self._may_stop(writing[0].text):
+        if self._write_name() and not self._may_stop(self._write_name):
             return False
         if self.benchmark is not None and not self._may_close(self.benchmark):
             return False
@@ -536,7 +538,14 @@ class MainWindow(QMainWindow):
             return False
         if isinstance(widget, DatasetTab) and widget.review.is_unsaved:
             return self._may_drop(widget, again or partial(self._close_tab, widget))
-        return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
+        if widget is not self.benchmark or not self.benchmark.running:
+            return True
+        running = self.benchmark
+        return self._may_stop(lambda: "The benchmark" if running.running else self._write_name())
+
+    def _write_name(self) -> str:
+        """The name of the change that runs; empty if none does."""
+        return next((h.text or "A change" for h in self.tasks.writing if not h.quiet), "")
 
     def _close_tab(self, widget: QWidget) -> None:
         self.tabs.close_at(self.tabs.tabs.indexOf(widget))
@@ -556,16 +565,29 @@ class MainWindow(QMainWindow):
             tab.review.save(lambda: QTimer.singleShot(0, self, close))
         return answer == buttons.Discard
 
-    def _may_stop(self, what: str) -> bool:
-        """Ask before a running change is stopped."""
-        box = QMessageBox(
-            QMessageBox.Icon.Question, "Lamella", f"{what or 'A change'} is not done yet. Stop it and close?",
-            parent=self,
-        )  # fmt: skip
+    def _may_stop(self, work_name: Callable[[], str]) -> bool:
+        """Ask before running work is stopped. `work_name` is empty once it has ended: then there is nothing
+        to stop, and the question closes. If it failed, the window stays open to show why."""
+        failures: list[Handle] = []
+
+        def follow(handle: Handle) -> None:
+            if handle.write and not handle.quiet and handle.error is not None:
+                failures.append(handle)
+            QTimer.singleShot(0, box, look_again)  # when its answer has been taken
+
+        def look_again() -> None:
+            if name := work_name():
+                box.setText(NOT_DONE.format(name))
+            else:
+                box.done(ENDED)
+
+        box = QMessageBox(QMessageBox.Icon.Question, "Lamella", NOT_DONE.format(work_name()), parent=self)
         stop = box.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.exec()
+        connection = self.tasks.finished.connect(follow)
+        has_ended = box.exec() == ENDED
+        self.tasks.finished.disconnect(connection)
         is_stopped = box.clickedButton() is stop
         box.deleteLater()
-        return is_stopped
+        return is_stopped or (has_ended and not failures)

@@ -51,6 +51,8 @@ class Handle:
         self.over = False
         self.callbacks = callbacks
         self.result: Any = None
+        self.error: Exception | None = None
+        """Why it failed."""
         self.shown_by: QWidget | None = None
         """The widget that shows its progress and a Stop button, if that is not the status bar."""
         self._owner, self._has_owner = owner, owner is not None
@@ -231,6 +233,7 @@ class Tasks(QObject):
         self._running.remove(handle)
         self._reads.pop(handle, None)
         handle.over = True
+        handle.error = None if isinstance(error, Cancelled) else error
         self.finished.emit(handle)
         if not handle.quiet and not self.running:
             self.busy_changed.emit(False)

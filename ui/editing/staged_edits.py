@@ -14,6 +14,7 @@ from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.commit import Commit
@@ -24,6 +25,28 @@ from lamella.ui.editing.edit_target import EditTarget
 
 NO_IDS = np.empty(0, np.int64)
 DELETED = "(deleted)"
+
+
+@dataclass(frozen=True)
+class EditSize:
+    """How much an edit changes, known before it is combined with others."""
+
+    cells: int = 0
+    deleted: int = 0
+    new: int = 0
+
+    def __add__(self, other: EditSize) -> EditSize:
+        return EditSize(self.cells + other.cells, self.deleted + other.deleted, self.new + other.new)
+
+    @property
+    def text(self) -> str:
+        """Such as `9,000 cells being changed`; empty if nothing is."""
+        parts = [
+            f"{quantity(self.cells, 'cell')} being changed" if self.cells else "",
+            f"{quantity(self.deleted, 'row')} being deleted" if self.deleted else "",
+            f"{quantity(self.new, 'new row')} being added" if self.new else "",
+        ]
+        return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +62,16 @@ class StagedEdit:
 
     @property
     def num_cells(self) -> int:
-        return sum(table.num_rows * (table.num_columns - 1) for table in self.cells)
+        return num_cells(self.cells)
+
+    @property
+    def size(self) -> EditSize:
+        return EditSize(self.num_cells, len(self.deleted), 0 if self.rows is None else self.rows.num_rows)
+
+
+def num_cells(tables: Sequence[pa.Table]) -> int:
+    """How many cells there are in tables as `Table.edit` takes them."""
+    return sum(table.num_rows * (table.num_columns - 1) for table in tables)
 
 
 def staged(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence[pa.Table],

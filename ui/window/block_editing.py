@@ -41,7 +41,7 @@ from lamella.ui.editing.pasted_block import (
 )
 from lamella.ui.editing.replace_dialog import ReplaceDialog, Scope
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
-from lamella.ui.editing.staged_edits import Difference
+from lamella.ui.editing.staged_edits import Difference, EditSize, num_cells
 from lamella.ui.grid.input import last_place
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.widgets.hosts import widget_of
@@ -94,6 +94,13 @@ class BlockEdit:
         delete = np.concatenate(gone) if gone else None
         job.check()
         return cells, added, delete
+
+    @property
+    def size(self) -> EditSize:
+        cells = sum(len(rows) * len(names) for rows, names in self.edited_cells)
+        below = sum(max(0, p.area.top + p.area.height - self.view.num_rows) for p in self.pastes)
+        new = below * self.add_rows + (0 if self.rows is None else self.rows.num_rows)
+        return EditSize(cells, sum(map(len, self.deleted_rows)), new + sum(map(len, self.copied_rows)))
 
     @property
     def edited_cells(self) -> list[EditedCells]:
@@ -302,7 +309,7 @@ class BlockEditing(QObject):
         review = self._tab.review
 
         def stage(cells: Sequence[pa.Table]) -> None:
-            review.stage(lambda job: (cells, None, None))
+            review.stage(lambda job: (cells, None, None), EditSize(num_cells(cells)))
 
         dialog = ReplaceDialog(
             table,
@@ -437,7 +444,7 @@ class BlockEditing(QObject):
     def _commit(self, edit: BlockEdit, message: str, select: Area | None = None, select_new: int = 0) -> None:
         table, review = self._tab.editable, self._tab.review
         if review.on:
-            review.stage(partial(edit.parts, staged=review.changes))
+            review.stage(partial(edit.parts, staged=review.changes), edit.size)
             return
         if table is None:
             return

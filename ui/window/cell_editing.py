@@ -34,6 +34,7 @@ from lamella.ui.editing.cell_editor import (
     needs_area,
 )
 from lamella.ui.editing.pasted_block import typed_array
+from lamella.ui.editing.staged_edits import EditSize
 from lamella.ui.filters.value_picker import ValueRequest, read_counts
 from lamella.ui.grid import input as keys
 from lamella.ui.grid.painter import Mark
@@ -95,7 +96,7 @@ class Edits(QObject):
             return pa.Table.from_arrays([ids, values], names=[ID, edit.cell.name])
 
         if self._tab.review.on:
-            self._tab.review.stage(lambda job: ([cells()], None, None))
+            self._tab.review.stage(lambda job: ([cells()], None, None), EditSize(1))
             return
         assert table is not None
         self._edits.append(edit)

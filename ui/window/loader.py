@@ -27,7 +27,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import Standing
-from lamella.ui.editing.staged_edits import Difference
+from lamella.ui.editing.staged_edits import Difference, EditSize
 from lamella.ui.formats.formats import Format, figure_formats
 from lamella.ui.grid.columns import GridColumns
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
@@ -328,7 +328,7 @@ class Staging(Protocol):
     @property
     def changes(self) -> Difference: ...
 
-    def stage(self, make: Callable[[Job], Any]) -> None: ...
+    def stage(self, make: Callable[[Job], Any], size: EditSize) -> None: ...
 
     def value(self, row: int, name: str) -> Any: ...
 

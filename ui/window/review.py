@@ -34,6 +34,7 @@ from lamella.ui.editing.staged_edits import (
     CellTexts,
     Check,
     Difference,
+    EditSize,
     StagedEdit,
     cell_texts,
     check,
@@ -114,8 +115,8 @@ class Review(QObject):
         self._placed_edits: list[StagedEdit] = []
         self._undo_next = 0
         """How many edits to undo once all have been collected."""
-        self._collecting = 0
-        """How many edits are still being collected."""
+        self._collecting: list[EditSize] = []
+        """The edits that are still being collected, one after the other."""
         self._saving: list[StagedEdit] | None = None
         """The edits being saved. A file's stay on show until its rows are read again, though they are saved
         by then."""
@@ -165,7 +166,7 @@ class Review(QObject):
     @property
     def is_unsaved(self) -> bool:
         """Whether there are edits, or some are still being collected."""
-        return self.count > 0 or not self._is_settled
+        return (self.count > 0 or not self._is_settled) and not self._is_waiting
 
     @property
     def _is_settled(self) -> bool:
@@ -202,10 +203,12 @@ class Review(QObject):
 
     @property
     def summary(self) -> str:
-        """Such as `3 cells changed, 1 row deleted`."""
-        return summary(self._placement.changes) if self.count else "the last edits"
+        """Such as `3 cells changed, 1 row deleted, 9,000 cells being changed`."""
+        placed = summary(self._placement.changes) if self.count else ""
+        sizes = [edit.size for edit in self._edits if edit not in self._placed_edits] + self._collecting
+        return ", ".join(filter(None, [placed, sum(sizes, EditSize()).text])) or "the last edits"
 
-    def stage(self, make: Parts) -> None:
+    def stage(self, make: Parts, size: EditSize) -> None:
         """Stage an edit; `make` returns cells, new rows and deleted ids as `Table.edit` takes them."""
         target, view = self._tab.standing.target, self._tab.view
         assert target is not None and view is not None
@@ -239,13 +242,13 @@ class Review(QObject):
                 count = quantity(edit.rows.num_rows, "new row")
                 self._tab.messages.say(f"{count}: shown once the edits are saved (Ctrl+S)")
 
-        self._collecting += 1
+        self._collecting.append(size)
         self._tell()
         failed, stopped = self._fail_collecting, partial(self._fail_collecting, None)
         self._tab.tasks.write(work, take, failed, stopped=stopped, owner=self, quiet=True, text="Collecting")
 
     def _end_collecting(self) -> None:
-        self._collecting -= 1
+        del self._collecting[0]
         if self._undo_next and not self._collecting:
             taken_back = self._edits[-self._undo_next :]
             self._edits = self._edits[: -self._undo_next]

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import col
+from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.scan.parallel import run_tasks
 from lamella.core.store.store import StoreMaintenance
@@ -257,6 +258,36 @@ def test_closing_while_a_change_runs_stops_it_by_a_button_that_accepts(window) -
     window.tasks.write(work, text="Importing trips")
     answer_by(stop, [])
     assert window.close() and ended.is_set()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_question_on_closing_goes_with_its_work(window, qtbot, fails) -> None:
+    """The window goes on closing once all changes are made, and stays open to say what failed."""
+    end_of_first, end_of_second = threading.Event(), threading.Event()
+
+    def second(job: Job) -> None:
+        assert end_of_second.wait(60)
+        if fails:
+            raise BadData("The disk is full")
+
+    requests: list[str] = []
+    errors: list[Exception] = []
+    window.tasks.write(lambda job: end_of_first.wait(60), text="Importing trips")
+    window.tasks.write(second, failed=errors.append, text="Saving fares")
+
+    def end_both(box, buttons) -> None:
+        try:
+            end_of_first.set()
+            qtbot.waitUntil(lambda: "Saving fares is not done yet" in box.text())
+            end_of_second.set()
+            qtbot.waitUntil(lambda: not box.isVisible())
+        finally:
+            if box.isVisible():
+                box.reject()
+
+    answer_by(end_both, requests)
+    assert window.close() is not fails and window.isVisible() is fails
+    assert requests == ["Importing trips is not done yet. Stop it and close?"] and len(errors) == fails
 
 
 def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypatch) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.transfer import saving
 from lamella.ui.editing.replace_dialog import ReplaceDialog
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -312,6 +315,34 @@ def test_closing_asks(window, tab, trips, go_to, wait_for_edits, qtbot, monkeypa
     else:
         qtbot.waitUntil(lambda: window.tabs.dataset_tab is None)
     assert trips.read_bytes().startswith(b"id;note;fare\r\n77;" if answer == "Save" else TRIPS)
+
+
+def test_a_window_closes_once_the_file_is_saved(
+    window, tab, trips, go_to, wait_for_edits, qtbot, monkeypatch
+) -> None:
+    """The rows are not read again first."""
+    go_on, save = threading.Event(), saving.save_edits
+    go_to(tab, 0, "id")
+    enter(tab, "77")
+    wait_for_edits(tab, 1)
+
+    def save_later(*args: Any) -> saving.SavedEdits:
+        assert go_on.wait(60)
+        return save(*args)
+
+    def end_saving() -> None:
+        box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox))
+        try:
+            go_on.set()
+            qtbot.waitUntil(lambda: not box.isVisible())
+        finally:
+            if box.isVisible():
+                box.reject()
+
+    monkeypatch.setattr(saving, "save_edits", save_later)
+    window.commands["save_view"].trigger()
+    QTimer.singleShot(0, end_saving)
+    assert window.close() and trips.read_bytes().startswith(b"id;note;fare\r\n77;")
 
 
 @pytest.mark.slow

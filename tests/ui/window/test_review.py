@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
@@ -166,6 +168,26 @@ def test_closing_asks_before_edits_are_dropped(window, review_tab, table, go_to,
     window.commands["close_tab"].trigger()
     assert not window.tabs.dataset_tabs and table.version == 1
     assert all("1 cell changed, not saved yet" in text for text in requests) and len(requests) == 2
+
+
+def test_the_question_on_closing_counts_edits_that_are_on_their_way(
+    window, review_tab, go_to, wait_for_edits, qtbot
+) -> None:
+    go_to(review_tab, 0, "delay")
+    go_on = threading.Event()
+    window.tasks.write(lambda job: go_on.wait(60), quiet=True)  # edits are collected after it
+    dialog = review_tab.blocks.replace()
+    dialog.pattern.setText("row 99")
+    qtbot.waitUntil(dialog.replace.isEnabled, timeout=10_000)
+    dialog.replace.click()
+    qtbot.waitUntil(lambda: review_tab.review.is_unsaved)
+    assert review_tab.review.summary == "11 cells being changed"
+    window.commands["select_all"].trigger()
+    window.commands["delete_rows"].trigger()
+    assert review_tab.review.summary == "11 cells being changed, 1,000 rows being deleted"
+    go_on.set()
+    wait_for_edits(review_tab, 1000)
+    assert review_tab.review.summary == "1,000 rows deleted"
 
 
 @pytest.mark.slow
