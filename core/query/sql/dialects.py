@@ -65,8 +65,12 @@ _OF_CLAUSES = {
     ("select", "top"): ("tsql", "snowflake"),
     ("nolock",): ("tsql",),
     ("from", "dual"): ("oracle", "mysql"),
+    ("rownum",): ("oracle",),
+    ("dbo", "."): ("tsql",),
 }
 """The dialects of clauses; an empty word stands for any."""
+_USUAL_SCHEMAS = frozenset({"dbo", "public", "main"})
+"""The schemas in which SQL Server, PostgreSQL and SQLite put tables for which no schema is named."""
 _SAFE = "safe_"
 """The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
@@ -214,8 +218,11 @@ def _clickhouse() -> type[sqlglot.Dialect]:
 
 
 def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
-    """Rewrite clauses that sqlglot would drop or leave as they are: those of ClickHouse, and FROM dual of
-    Oracle and MySQL."""
+    """Rewrite clauses that sqlglot would drop or leave as they are: those of ClickHouse, FROM dual of Oracle
+    and MySQL, ROWNUM of Oracle, and usual schemas."""
+    for name in list(tree.find_all(exp.Table, exp.Column)) if tree is not None else ():
+        if name.text("db").casefold() in _USUAL_SCHEMAS and not name.text("catalog"):
+            name.set("db", None)
     for query in list(tree.find_all(exp.Select)) if tree is not None else ():
         source = query.args.get("from_")
         if source is not None and source.this.name.casefold() == "dual" and not query.args.get("joins"):
@@ -226,7 +233,28 @@ def _rewrite_foreign_clauses(tree: exp.Expr | None) -> exp.Expr | None:
             query.where(first.this, copy=False)
         if isinstance(limit, exp.Limit):
             _rewrite_limit_by(query, limit)
+        _rewrite_rownum(query)
     return tree
+
+
+def _rewrite_rownum(query: exp.Select) -> None:
+    """Rewrite the greatest ROWNUM of a WHERE as LIMIT, if nothing follows that changes the number of rows or
+    their order."""
+    where, later = query.args.get("where"), ("group", "having", "order", "distinct", "limit", "qualify")
+    is_one = any(each.find(exp.AggFunc) for each in query.expressions)
+    if where is None or is_one or any(query.args.get(clause) for clause in later):
+        return
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        limit = part.expression.this if isinstance(part, exp.LT | exp.LTE | exp.EQ) else ""
+        if part.this.name.casefold() != "rownum" or not str(limit).isdigit():
+            continue
+        count = int(limit) - isinstance(part, exp.LT)
+        if count < 1 or (isinstance(part, exp.EQ) and count != 1):
+            return
+        others = [each for each in where.this.flatten() if each is not part] if part is not where.this else []
+        query.set("where", exp.Where(this=exp.and_(*others, copy=False)) if others else None)
+        query.limit(count, copy=False)
+        return
 
 
 def _rewrite_limit_by(query: exp.Select, limit: exp.Limit) -> None:

@@ -137,6 +137,14 @@ def test_table_with_its_store_in_front():
         ("select listagg(carrier, ',') within group (order by delay) from flights", "Oracle", "ORDER BY"),
         ("select sysdate from dual", "Oracle", "CURRENT_TIMESTAMP"),
         ("select * from flights with (nolock)", "SQL Server", "flights"),
+        ("select top 1 f.carrier from dbo.flights as f", "SQL Server", "FROM flights AS f"),
+        ("select count(*) from public.flights", "PostgreSQL", "FROM flights"),
+        ("select * from flights where rownum <= 2", "Oracle", "FROM flights LIMIT 2"),
+        (
+            "select * from (select * from flights order by delay) where carrier > 'A' and rownum < 2",
+            "Oracle",
+            "WHERE carrier > 'A' LIMIT 1",
+        ),
         ("select toStartOfMonth(day), count() from flights group by 1", "ClickHouse", "DATE_TRUNC"),
     ],
 )
@@ -145,6 +153,19 @@ def test_translated_from_another_dialect(text, dialect, expected):
     translation = translate(text, SOURCES, Job())
     assert translation is not None and translation.dialect == dialect and expected in translation.text
     run_sql(translation.text, SOURCES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select carrier from flights where rownum < 3 order by delay",
+        "select carrier from flights where rownum > 3",
+        "select count(*) from flights where rownum < 3",
+        "select carrier from flights where rownum = 2",
+    ],
+)
+def test_row_numbers_of_oracle_that_are_no_limit_are_not_translated(text):
+    assert translate(text, SOURCES, Job()) is None
 
 
 def test_clauses_of_clickhouse_keep_their_meaning():
