@@ -94,6 +94,7 @@ class SqlConsole(QWidget):
         self.find_bar = EditorFindBar(self.editor, self._above)
         self.parameters, self.results = ParametersBar(self._above), ResultPages(self._splitter)
         self.runner = Runner(tasks, self)
+        self.results.setFocusProxy(self.editor)
         messages = self.results.messages
         self.problems = ProblemMessages(self.editor, messages, self.names, tasks, self)
         self.syntax = SyntaxCheck(self.editor, tasks, self)
@@ -318,16 +319,9 @@ class SqlConsole(QWidget):
             self.editor, QKeyEvent(event.type(), event.key(), event.modifiers(), event.text())
         )
 
-    def _remove(self, panel: ChangePanel) -> None:
-        """Remove a panel, and return the keyboard to the editor if the panel had it."""
-        focus = QApplication.focusWidget()
-        if focus is not None and panel.isAncestorOf(focus):
-            self.editor.setFocus()
-        self.results.remove(panel)
-
     def _give_up(self, panel: ChangePanel) -> None:
         left = self.runner.left
-        self._remove(panel)
+        self.results.remove(panel)
         self.runner.cancel()
         self.results.messages.say(f"Nothing was changed.{not_run(left)}")
         self.changed.emit()
@@ -369,7 +363,7 @@ class SqlConsole(QWidget):
         pending = panel.pending
         rows = commit.inserted + commit.updated + commit.deleted
         self._remember(pending.statement, commit.seconds, rows, "")
-        self._remove(panel)
+        self.results.remove(panel)
         self.names.forget()
         if pending.change.kind == "create":
             self.tables_changed.emit((pending.store, commit.table))
@@ -387,7 +381,7 @@ class SqlConsole(QWidget):
 
     def _show_change_failure(self, panel: ChangePanel, error: Exception) -> None:
         statement, left = panel.pending.statement, self.runner.left
-        self._remove(panel)
+        self.results.remove(panel)
         self.runner.cancel()
         if isinstance(error, VersionConflict):
             again = ("Count again", partial(self._count_again, statement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from lamella.core.errors import visible
 from lamella.ui import theme
@@ -82,9 +82,13 @@ class ResultPages(QWidget):
         return next(free for free in titles if without_mnemonic(visible(free)) not in taken)
 
     def remove(self, page: Page) -> None:
+        """Remove a page. If it has the keyboard, the focus proxy gets it: Qt would choose a neighbour."""
         place = self.stack.indexOf(page)
         if place < 0:
             return
+        focus = QApplication.focusWidget()
+        if focus is not None and page.isAncestorOf(focus):
+            self.setFocus()
         close_popups(page)
         if isinstance(page, ResultTab):
             page.stop()

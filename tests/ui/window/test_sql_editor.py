@@ -183,3 +183,13 @@ def test_text_that_is_typed_while_a_change_is_shown_goes_into_the_statement(qtbo
     assert panel.isAncestorOf(QApplication.focusWidget())
     qtbot.waitUntil(lambda: table.version == 2 and console.results.current is not panel)
     assert console.editor.hasFocus()
+
+
+def test_the_editor_has_the_keyboard_after_a_result_that_had_it(qtbot, console):
+    console.editor.setPlainText("select delay from flights")
+    QTest.keyClick(console.editor, ENTER, CONTROL)
+    qtbot.waitUntil(lambda: console.front_tab is not None and not console.runner.running)
+    console.front_tab.grid.setFocus()
+    console.bar.explain.menu().actions()[0].trigger()
+    assert console.editor.hasFocus()
+    qtbot.waitUntil(lambda: not console.runner.running)
