@@ -194,7 +194,8 @@ def _paint_offer(painter: QPainter, option: QStyleOptionViewItem, inner: QRect, 
 
 
 class CommandPalette(QDialog):
-    """Enter runs the chosen offer; groups are in the order in which they first occur."""
+    """Enter runs the chosen offer; groups are in the order in which they first occur. As a popup, it receives
+    keys that are typed before the desktop has made it the active window."""
 
     def __init__(
         self,
@@ -204,7 +205,7 @@ class CommandPalette(QDialog):
         hint: str = "Find a command, step, column, table, view, tab or file",
         begin_at: int = 0,
     ) -> None:
-        super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
+        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
         self.field = QLineEdit(self)
@@ -237,6 +238,7 @@ class CommandPalette(QDialog):
         look.changed.connect(self.list.viewport().update)
         self._filter("")
         self._choose(begin_at)
+        self.field.setFocus()
 
     @property
     def offers(self) -> list[Offer]:

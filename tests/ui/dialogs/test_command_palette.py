@@ -24,7 +24,7 @@ def open_palette(qtbot: QtBot):
         widget = CommandPalette(offers)
         widget.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)  # the test looks at it afterwards
         qtbot.addWidget(widget)
-        widget.open()
+        widget.show()
         return widget
 
     yield make

@@ -55,6 +55,19 @@ def test_a_hidden_column_is_found_and_shown_again(window, file_tab, qtbot, go_to
     assert file_tab.grid.selection.current == (5, 2)
 
 
+def test_letters_typed_before_the_palette_is_active_reach_it(window, file_tab, qtbot) -> None:
+    """The desktop sends them to the main window."""
+    for action in ("palette", "go_to_column"):
+        window.commands[action].trigger()
+        palette = window.findChild(CommandPalette)
+        for key in (Qt.Key.Key_N, Qt.Key.Key_O, Qt.Key.Key_Backspace):
+            qtbot.keyClick(window.windowHandle(), key)
+        assert palette.field.text() == "n"
+        qtbot.keyClick(window.windowHandle(), Qt.Key.Key_Escape)
+        qtbot.waitUntil(lambda: window.findChild(CommandPalette) is None)
+        assert file_tab.grid.hasFocus()
+
+
 @pytest.mark.parametrize(("text", "title"), [("unpiv", "Unpivot"), ("ranges", "Ranges"), ("samp", "Sample")])
 def test_a_step_is_added_by_its_name(window, file_tab, qtbot, text: str, title: str) -> None:
     window.commands["palette"].trigger()

@@ -299,7 +299,7 @@ def test_a_tab_behind_another_is_laid_out_for_other_text_when_it_is_shown(
 
 
 def test_dialogs_open_without_blocking(window, file_tab) -> None:
-    for action in ("about", "palette", "go_to_row"):
+    for action in ("about", "export", "go_to_row"):
         window.commands[action].trigger()
     assert len([d for d in window.findChildren(QDialog) if d.isVisible()]) >= 3
 
