@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
@@ -31,6 +32,7 @@ LONGEST = 1 << 16
 WIDE = 1100
 """From this width on, in pixels at the default text size, buttons have names beside their icons."""
 FIELD_WIDTH, NEWS_WIDTH, MOST_NEWS_WIDTH = 160, 104, 400
+TEXT, COLUMNS = "text", "columns"
 CUT = f"The text is longer than {LONGEST:,} characters: its end was cut off"
 
 
@@ -147,6 +149,7 @@ class FindBar(TwoPartBar):
         self.regex = option_button(
             ".*", "Regular expression, in RE2's syntax: \\w is a letter from A to Z, \\pL any letter"
         )
+        self._options = {"case": self.case, "whole": self.whole, "regex": self.regex, "words": self.word_mode}
         self.columns = FindColumns()
         self.news = _News()
         self.show_column = QPushButton("Show it")
@@ -201,6 +204,23 @@ class FindBar(TwoPartBar):
     @property
     def finds_words(self) -> bool:
         return self.word_mode.isChecked()
+
+    def state(self) -> dict[str, Any]:
+        """The text and the options, as JSON, except those as in a new bar."""
+        state: dict[str, Any] = {name: button.isChecked() for name, button in self._options.items()}
+        state |= {TEXT: self.field.text(), COLUMNS: list(self.columns.chosen or ())}
+        return {name: value for name, value in state.items() if value}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned. Parts that do not fit are skipped."""
+        for name, button in self._options.items():
+            if state.get(name) is True:
+                button.setChecked(True)
+        text, columns = state.get(TEXT), state.get(COLUMNS)
+        if isinstance(text, str):
+            self.field.setText(text)
+        if isinstance(columns, list) and columns:
+            self.columns.choose([name for name in columns if isinstance(name, str)])
 
     def begin(self) -> None:
         """Focus the field and select its text."""

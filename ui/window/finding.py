@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, QSignalBlocker, QTimer
+from PySide6.QtCore import QObject, QSignalBlocker, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 PAUSE_MS = 150
 LONGEST_SHOWN = 40
+OPEN = "open"
 NOT_FOUND = "Not found"
 WRAP_NOTES = {1: "from the top again", -1: "from the end again"}
 
@@ -62,7 +63,9 @@ class SearchedTab(Tab, Protocol):
 
 class Finding(QObject):
     """The search of one tab; nothing is created before the first search. When the rows change they are
-    searched again, and the cursor stays where it is."""
+    searched again, and the cursor stays where it is. `state_changed` is emitted when `state` has changed."""
+
+    state_changed = Signal()
 
     def __init__(self, tab: SearchedTab, place: QHBoxLayout) -> None:
         """`place` is the layout that holds the grid."""
@@ -114,15 +117,19 @@ class Finding(QObject):
         if self._tab.charting.is_shown:
             self._tab.charting.hide()
         if not self.is_open:
-            self.bar.show()
-            self._show_columns()
-            if self.bar.finds_words:
-                self.words.show()
-                self.words.search()
-            else:
-                self._begin(go=False)
+            self._show_bar()
         self._origin = None
         self.bar.begin()
+
+    def _show_bar(self) -> None:
+        self.bar.show()
+        self._show_columns()
+        if self.bar.finds_words:
+            self.words.show()
+            self.words.search()
+        else:
+            self._begin(go=False)
+        self.state_changed.emit()
 
     def look_for(self, pattern: TextPattern) -> None:
         """Show the bar with a pattern that was typed elsewhere. The cursor stays where it is."""
@@ -144,6 +151,21 @@ class Finding(QObject):
         self._show_columns()
         self._origin = None
         self._begin(go=False)
+        self.state_changed.emit()
+
+    def state(self) -> dict[str, Any]:
+        """The search, as JSON; empty if there was none."""
+        if self._bar is None:
+            return {}
+        return self._bar.state() | ({OPEN: True} if self.is_open else {})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore the search. The cursor and the keyboard stay where they are."""
+        with QSignalBlocker(self.bar):
+            self._show_columns()
+            self.bar.restore(state)
+        if state.get(OPEN) is True and not self._tab.charting.is_shown:
+            self._show_bar()
 
     def close(self) -> None:
         """Close the bar and remove all marks. The bar keeps its text."""
@@ -156,6 +178,7 @@ class Finding(QObject):
         if self._bar is not None:
             self._bar.hide()
         self._tab.grid.setFocus()
+        self.state_changed.emit()
 
     def stop(self) -> None:
         """Stop searching and keep the hits found so far."""
@@ -523,6 +546,8 @@ class Finding(QObject):
         self._tab.insert_bar(bar)
         bar.changed.connect(self._search_soon)
         bar.mode_changed.connect(self._change_mode)
+        for signal in (bar.changed, bar.mode_changed):
+            signal.connect(self.state_changed)
         bar.next_requested.connect(partial(self.step, 1))
         bar.previous_requested.connect(partial(self.step, -1))
         bar.stop_requested.connect(self.stop)

@@ -1,5 +1,5 @@
-"""The state of a dataset's tab, as JSON and back: steps, columns, chart, cell, scroll position and
-inspector."""
+"""The state of a dataset's tab, as JSON and back: steps, columns, chart, cell, scroll position, search
+and inspector."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lamella.ui.window.column_layout import layout_of, show_layout
 from lamella.ui.window.failures import Reopening
 from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.file_watch import Key, is_file, key_of, known_key_of
+from lamella.ui.window.finding import Finding
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.profiling import Profiling
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 KEY, READING, STAMP, LINE, LAYOUT = "key", "reading", "stamp", "line", "layout"
 CELL, TOP, LEFT, INSPECTOR, FILTER_ROW = "cell", "top", "left", "inspector", "filter_row"
-PROFILES = "profiles"
+PROFILES, FIND = "profiles", "find"
 
 
 def stamp_of(key: Key) -> list[int] | None:
@@ -45,6 +46,7 @@ class StatefulTab(Tab, Protocol):
     changed: SignalInstance
     state_changed: SignalInstance
     charting: Charting
+    finding: Finding
     profiling: Profiling
     column_filters: ColumnFilters
     reopening: Reopening
@@ -74,6 +76,7 @@ class TabState(QObject):
             header.sectionMoved,
             header.layout_changed,
             header.pinning.changed,
+            tab.finding.state_changed,
         ):
             signal.connect(lambda *_: tab.state_changed.emit())
         tab.loader.loaded.connect(lambda _: self._look_at_file())
@@ -96,6 +99,7 @@ class TabState(QObject):
             INSPECTOR: tab.inspector.page if tab.is_inspector_open else "",
             PROFILES: tab.profiling.is_shown,
             FILTER_ROW: grid.filter_row.is_shown,
+            FIND: tab.finding.state(),
         }
         if self._place_to_restore:  # rows not read yet: still to be scrolled to
             state |= self._place_to_restore
@@ -123,6 +127,9 @@ class TabState(QObject):
                 tab.inspector.show_page(page)
         if state.get(PROFILES):
             tab.profiling.show()
+        find = state.get(FIND)
+        if isinstance(find, Mapping):
+            tab.finding.restore(find)
         self._go()
         if self._place_to_restore:
             tab.loader.loaded.connect(self._go_once_read)

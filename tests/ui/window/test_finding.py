@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from lamella import col
 from lamella.core.jobs import Job
 from lamella.core.query import agg
-from lamella.core.query.cell_search import CellSearch, Hits
+from lamella.core.query.cell_search import CellSearch, Hits, TextPattern
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Compute, Group, Where
 from lamella.core.scan.snapshot import SortKey
@@ -321,3 +321,38 @@ def test_a_file_that_cannot_be_read_is_named_without_its_folders(window, tmp_pat
     assert find("no such text").startswith("readings.parquet could not be read")
     assert "Check that the file is whole" in tab.messages.label.text()
     assert [button.text() for button in tab.messages.buttons][-1] == "Reload"
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_the_search_comes_back_with_its_tab(window, file_tab, find, go_to, settled, qtbot, is_open) -> None:
+    go_to(file_tab, 500, "note")
+    with qtbot.waitSignal(file_tab.state_changed):
+        find("ROW 99", "case")
+    with qtbot.waitSignal(file_tab.state_changed):
+        file_tab.finding.bar.columns.choose(["note"])
+    if not is_open:
+        with qtbot.waitSignal(file_tab.state_changed):
+            file_tab.finding.close()
+    place = cursor(file_tab)
+    window.commands["close_tab"].trigger()
+    window.commands["reopen_tab"].trigger()
+    tab = settled()
+    qtbot.waitUntil(lambda: cursor(tab) == place)
+    assert tab.finding.is_open is is_open and not tab.finding.bar.field.hasFocus()
+    assert find.counted(tab) == ("Not found" if is_open else "")
+    tab.finding.open()
+    assert tab.finding.bar.pattern == TextPattern("ROW 99", case=True)
+    assert tab.finding.bar.columns.chosen == ("note",)
+    tab.finding.bar.case.click()
+    assert "of 11" in find.counted(tab)
+
+
+def test_a_search_for_words_comes_back(window, table_tab, settled) -> None:
+    table_tab.finding.open()
+    table_tab.finding.bar.word_mode.click()
+    table_tab.finding.bar.field.setText("row")
+    window.commands["close_tab"].trigger()
+    window.commands["reopen_tab"].trigger()
+    tab = settled()
+    assert tab.finding.is_open and tab.finding.bar.finds_words and tab.finding.words.isVisible()
+    assert tab.finding.bar.field.text() == "row" and not tab.finding.bar.case.isVisible()

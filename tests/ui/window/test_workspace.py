@@ -487,6 +487,7 @@ def test_what_is_no_state_of_a_window_is_left_out(restart, state):
         {"key": ["{file}"], "line": {"steps": [{"kind": "w"}]}, "cell": [1], "left": -4, "reading": {"x": 1}},
         {"key": ["{file}"], "line": {"steps": [{"kind": "where", "draft": 1}]}, "filter_row": True},
         {"key": ["{file}"], "cell": [10**9, "delay"], "top": 10**9, "inspector": "nowhere", "stamp": "x"},
+        {"key": ["{file}"], "find": {"text": 3, "columns": [4, "gone"], "open": True}},
     ],
 )
 def test_tab_is_shown_as_far_as_its_state_can_be_read(qtbot, file, restart, state):
