@@ -1,10 +1,23 @@
-"""Records that no benchmark measured, and a small benchmark written by a user."""
+"""Records and runs that no benchmark measured, and a small benchmark written by a user."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.protocol import (
+    CRASHED,
+    Doing,
+    Ended,
+    Failure,
+    Measured,
+    Surroundings,
+    Unsupported,
+)
 from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.run import Recording, SavedRun
+from lamella.core.bench.workloads.tables import NEEDLE, SMALL
 
 USER_SCRIPT = """
 OPERATIONS = ["size"]
@@ -24,3 +37,25 @@ def record(system: str, seconds: float, operation: str = "read", rows: int = 100
     return Record(
         "small", system, operation, rows, 100, repeat, seconds, seconds, 50, 4096, "1000:ab", temperature
     )
+
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+CHOICE = Choice(
+    (part_of(SMALL, ["lamella", "sqlite"], [10, 1000], 3), part_of(NEEDLE, ["sqlite"], [5], 1)), seed=7
+)
+
+
+def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
+    recording = Recording(CHOICE, started)
+    for message in (
+        Surroundings("sqlite", "3.40", "not durable", {"python": "CPython 3.11", "cores": 2}, "small"),
+        Doing("sqlite", 1000, 0, "read"),
+        Measured(record("sqlite", seconds)),
+        Measured(replace(record("sqlite", seconds, repeat=1), latencies=(0.25, 0.75))),
+        Unsupported("needle", "sqlite", "index", "It has none"),
+        Failure("small", "lamella", "read", 10, 0, "It fell", "at length", CRASHED),
+        Ended("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),
+    ):
+        recording.receive(message)
+    return recording.run()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from lamella.ui.main_window import MainWindow
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.dataset_tab import DatasetTab
-from tests.ui.fake_memory import FakeMemory
+from tests.ui.fake_memory import FakeEntry, FakeMemory
 
 CARRIERS = ["AA", "UA", None, ""]
 
@@ -173,3 +174,44 @@ def chart(qtbot, table_tab, settled):
         return view
 
     return draw
+
+
+@pytest.fixture
+def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[..., MainWindow]]:
+    """Close a window, and start again with its saved workspace."""
+    windows: list[tuple[MainWindow, Tasks]] = []
+
+    def start(window: MainWindow, opens_current: bool = True) -> MainWindow:
+        window.close()
+        return begin(memory.entries[-1].state, opens_current)
+
+    def begin(state: dict[str, Any], opens_current: bool = True) -> MainWindow:
+        tasks = Tasks()
+        again = MainWindow(tasks, memory, FakeEntry(state))
+        windows.append((again, tasks))
+        again.workspace.restore(opens_current)
+        again.resize(1000, 700)
+        again.show()
+        again.library.add_store(Store.open(tmp_path / "My tables"))
+        return again
+
+    start.begin = begin
+    yield start
+    for window, tasks in windows:
+        tasks.shutdown()
+        window.close()
+        window.deleteLater()
+    QApplication.processEvents()
+
+
+@pytest.fixture
+def opened_tab(qtbot) -> Callable[[MainWindow], DatasetTab]:
+    def wait(window: MainWindow) -> DatasetTab:
+        def ready() -> bool:
+            tab = window.tabs.dataset_tab
+            return tab is not None and tab.content is not None and not window.tasks.running
+
+        qtbot.waitUntil(ready, timeout=15_000)
+        return window.tabs.dataset_tab
+
+    return wait

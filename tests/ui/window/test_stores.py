@@ -1,4 +1,4 @@
-"""Stores as a whole: their page, upkeep that says first what it frees, moves that tabs follow, lost media."""
+"""Stores as a whole: their page, upkeep that says first what it frees, backups and moves."""
 
 from __future__ import annotations
 
@@ -12,35 +12,27 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
-from lamella import Store, col
-from lamella.core.query.line import Line
-from lamella.core.query.steps import Join, Pipeline, Where
+from lamella import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.stores.new_store import NewStoreDialog
 from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
-from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog, StoreDialog
+from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog
 from lamella.ui.stores.store_page import StorePage
 from lamella.ui.stores.upkeep_dialogs import CompactDialog, ExpireDialog, VacuumDialog, VerifyDialog
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.mounts import filled, seen_read_only, small_disk
 from tests.ui.fake_memory import FakeMemory
+from tests.ui.window.store_orders import ROWS, carry_out, create_orders, press
 
 LEFT = Qt.MouseButton.LeftButton
-ROWS = 60_000
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
 
 
 @pytest.fixture
 def orders(store: Store) -> None:
-    """A table with an earlier version of its own files, and a small one."""
-    rows = pa.table({"n": list(range(ROWS)), "text": [f"word {i % 977}" for i in range(ROWS)]})
-    table = store.create_table("orders", rows)
-    table.update_where(None, {"$inc": {"n": 1}})
-    table.maintenance.compact()
-    table.update([{"_id": 0, "n": 0}])
-    store.create_table("kinds", {"n": [1, 2], "name": ["one", "two"]})
+    create_orders(store)
 
 
 @pytest.fixture
@@ -51,34 +43,6 @@ def page(qtbot: QtBot, window: MainWindow, orders: None) -> StorePage:
     assert store_page is not None
     qtbot.waitUntil(lambda: store_page.sizes is not None and not store_page.is_busy)
     return store_page
-
-
-@pytest.fixture
-def tab(window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]) -> DatasetTab:
-    """A tab of orders, filtered and joined."""
-    window.opening.open_key((str(store.path), "orders"))
-    joined_tab = settled()
-    join = Join(Pipeline("kinds"), ("n",), ("n",), "left", "_kinds")
-    joined_tab.apply(Line.of([Where(col("n") < 100), join], {"kinds": store["kinds"]}))
-    return settled()
-
-
-def press(qtbot: QtBot, page: StorePage, act: str, kind: type[StoreDialog]) -> StoreDialog:
-    """Open the dialog of a button of the page, and wait until it describes what it will do."""
-    qtbot.mouseClick(page.buttons[act] if act != "expire" else page.expire, LEFT)
-    dialog = page.window().findChildren(kind)[-1]
-    qtbot.waitUntil(lambda: bool(dialog.about.text()) and "Looking" not in dialog.about.text())
-    return dialog
-
-
-def done(qtbot: QtBot, dialog: StoreDialog) -> str:
-    """Carry out the act of a dialog, and return its outcome; the dialog is closed."""
-    qtbot.waitUntil(dialog.accept_button.isEnabled)
-    qtbot.mouseClick(dialog.accept_button, LEFT)
-    qtbot.waitUntil(lambda: dialog.outcome.isVisible() and not dialog.is_working)
-    text = dialog.outcome.text()
-    dialog.reject()
-    return text.replace("\u200b", "")
 
 
 def test_the_page_shows_sizes_by_table_column_and_version(
@@ -127,7 +91,7 @@ def test_compacting_says_first_what_it_does(qtbot: QtBot, page: StorePage, store
     assert dialog.focusWidget() is dialog.accept_button  # so that Enter begins, and does not cancel
     assert dialog.accept_button.text() in ("Compact 1 table", "Compact 2 tables")
     assert store["orders"].maintenance.compaction_plan().is_needed
-    assert "orders: " in done(qtbot, dialog)
+    assert "orders: " in carry_out(qtbot, dialog)
     assert not store["orders"].maintenance.compaction_plan().is_needed
     again = press(qtbot, page, "compact", CompactDialog)
     assert "Nothing to do" in again.about.text() and not again.accept_button.isEnabled()
@@ -158,7 +122,7 @@ def test_a_vacuum_says_what_it_would_free(qtbot: QtBot, page: StorePage, store: 
     stray.write_bytes(b"x" * 5_000)
     dialog = press(qtbot, page, "vacuum", VacuumDialog)
     assert dialog.accept_button.text() == "Free 5 KB" and stray.exists()
-    assert done(qtbot, dialog) == "Freed 5 KB."
+    assert carry_out(qtbot, dialog) == "Freed 5 KB."
     assert not stray.exists()
 
 
@@ -166,7 +130,7 @@ def test_verifying_lists_what_is_damaged_and_offers_a_way_out(
     qtbot: QtBot, page: StorePage, store: Store, memory: FakeMemory
 ) -> None:
     well = press(qtbot, page, "verify", VerifyDialog)
-    assert "All is well: 2 tables" in done(qtbot, well)
+    assert "All is well: 2 tables" in carry_out(qtbot, well)
     assert "all was well" in page.facts.text()
     file = next((store.path / "data").glob("orders-*/*.parquet"))
     content = bytearray(file.read_bytes())
@@ -213,7 +177,7 @@ def test_a_backup_is_made_and_restored_and_opened(
     dialog.folder.field.setText(str(tmp_path / "safe"))
     qtbot.waitUntil(lambda: "It takes up to" in dialog.about.text())
     assert "are free there" in dialog.about.text()
-    assert "copied" in done(qtbot, dialog)
+    assert "copied" in carry_out(qtbot, dialog)
     again = press(qtbot, page, "backup", BackupDialog)
     assert isinstance(again, BackupDialog)
     again.folder.field.setText(str(page.store.path))
@@ -221,7 +185,7 @@ def test_a_backup_is_made_and_restored_and_opened(
     assert "already a backup" not in again.about.text(), "it is a store, but no backup"
     again.folder.field.setText(str(tmp_path / "safe"))
     qtbot.waitUntil(lambda: "already a backup" in again.about.text())
-    assert "there were no new files" in done(qtbot, again)
+    assert "there were no new files" in carry_out(qtbot, again)
     restoring = window.store_actions.restore()
     assert isinstance(restoring, RestoreDialog)
     for field in (restoring.backup, restoring.folder):
@@ -236,7 +200,7 @@ def test_a_backup_is_made_and_restored_and_opened(
     restoring.folder.field.setText(str(tmp_path / "back"))
     qtbot.waitUntil(restoring.accept_button.isEnabled)
     assert "are free there" in restoring.about.text()
-    assert done(qtbot, restoring).startswith("Restored to")
+    assert carry_out(qtbot, restoring).startswith("Restored to")
     qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
     qtbot.waitUntil(lambda: window.store_actions.current_page is not page)
     store_page = window.store_actions.current_page
@@ -314,12 +278,12 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
             assert dialog.accept_button.isEnabled() and table.read().to_pydict() == before
             dialog.reject()
             assert not list((full.path / "tmp").iterdir())
-        done(qtbot, press(qtbot, store_page, "compact", CompactDialog))  # now there is room
+        carry_out(qtbot, press(qtbot, store_page, "compact", CompactDialog))  # now there is room
         stray = next((full.path / "data").glob("orders-*")) / f"{'0' * 32}.parquet"
         stray.write_bytes(b"x" * 200_000)
         with filled(disk):
             vacuum = press(qtbot, store_page, "vacuum", VacuumDialog)
-            assert done(qtbot, vacuum) == "Freed 200 KB."
+            assert carry_out(qtbot, vacuum) == "Freed 200 KB."
         assert not stray.exists() and table.read().to_pydict() == before
         assert not full.maintenance.verify().problems
         window.store_actions.close(full)
@@ -339,58 +303,6 @@ def test_a_store_whose_catalog_is_damaged_says_what_to_do(
     assert "the catalog is empty, although there are data files beside it" in texts
     assert "Restore a backup" in texts and len(window.library.stores) == 1
     dialog.close()
-
-
-def test_tabs_follow_a_store_that_gets_another_name(
-    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, memory: FakeMemory,
-    settled: Callable[[], DatasetTab],
-) -> None:  # fmt: skip
-    old, rows = store.path, tab.view.num_rows  # type: ignore[union-attr]
-    tab.grid.go_to(42, 1)
-    window.diagrams.show(old)
-    qtbot.waitUntil(lambda: window.diagrams.current is not None and not window.diagrams.current.is_busy)
-    window.tabs.show_tab(tab)
-    dialog = window.store_actions.act(store, "rename")
-    assert isinstance(dialog, MoveDialog)
-    qtbot.keyClicks(dialog.focusWidget(), "a/b")  # the name is selected
-    assert dialog.name.text() == "a/b"
-    assert "The name of a folder cannot contain '/'" in dialog.reason.text()
-    dialog.name.setText("Shop")
-    qtbot.waitUntil(lambda: "a single step" in dialog.about.text())
-    assert f"Moved to {old.with_name('Shop')}" in done(qtbot, dialog)
-    assert window.library.home.path == old.with_name("Shop") and not old.exists()
-    assert memory.default_store == str(old.with_name("Shop"))
-    assert settled() is tab and tab.key == (str(old.with_name("Shop")), "orders")
-    qtbot.waitUntil(lambda: tab.content is not None and tab.view.num_rows == rows)  # type: ignore[union-attr]
-    assert [type(step).__name__ for step in tab.line.active] == ["Where", "Join"]
-    assert tab.grid.selection.current == (42, 1)
-    table = tab.table
-    assert table is not None and table.store is window.library.home
-    diagram = window.diagrams.of(old.with_name("Shop"))
-    assert diagram is not None
-    qtbot.waitUntil(lambda: not diagram.is_busy)
-    window.commits.run(table, lambda t, job: t.update([{"_id": 0, "n": -5}]), "Changing")
-    qtbot.waitUntil(lambda: window.library.home["orders"].get(0)["n"] == -5)
-    settled()
-    qtbot.waitUntil(lambda: not diagram.is_busy)
-
-
-def test_a_move_that_fails_leaves_tabs_where_they_are(
-    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
-) -> None:
-    dialog = window.store_actions.act(store, "move")
-    assert isinstance(dialog, MoveDialog)
-    dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
-    qtbot.waitUntil(dialog.accept_button.isEnabled)
-    (store.path.parent / "file").write_text("in the way")
-    qtbot.mouseClick(dialog.accept_button, LEFT)
-    qtbot.waitUntil(lambda: "file is not a folder" in dialog.reason.text())
-    assert dialog.accept_button.hasFocus(), "the button that was pressed has the keyboard again"
-    dialog.reject()
-    qtbot.waitUntil(lambda: window.library.home is not store)
-    assert window.library.home.path == store.path
-    assert settled().view.num_rows == 99  # type: ignore[union-attr]
-    assert window.library.home["orders"].num_rows == ROWS
 
 
 def test_a_move_says_first_where_to_and_what_stands_in_its_way(
@@ -435,112 +347,6 @@ def test_a_move_says_first_where_to_and_what_stands_in_its_way(
     assert dialog.cancel_button.hasFocus() and dialog.cancel_button.isDefault()
     qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: page.store.path == tmp_path / "new" / name and not page.is_busy)
-
-
-def test_unsaved_edits_keep_a_store_from_being_moved(
-    qtbot: QtBot, window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]
-) -> None:
-    window.opening.open_key((str(store.path), "kinds"))
-    tab = settled()
-    window.commands["review_edits"].trigger()
-    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("name")))
-    tab.editing.begin("three")
-    tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(tab.review.is_unsaved))
-    assert window.store_actions.act(store, "move") is None
-    assert tab.messages.label.text() == "Save or discard these edits before the store is moved"
-
-
-def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
-    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
-) -> None:
-    watch = window.store_actions.watch
-    tab.apply(Line.of([Where(col("n") < 100)]))  # joined rows are not edited
-    settled()
-    watch.look()
-    away = store.path.with_name("away")
-    qtbot.waitUntil(lambda: not watch.is_looking)
-    store.path.rename(away)
-    watch.look()
-    qtbot.waitUntil(lambda: "is no longer at" in tab.messages.label.text())
-    assert store in watch.missing and tab.view is not None and tab.view.num_rows == 99
-    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("text")))
-    tab.editing.begin("typed meanwhile")
-    tab.editing.settle()
-    qtbot.waitUntil(lambda: bool(tab.editing.edits.failed_edits))
-    tab.reload()
-    qtbot.waitUntil(lambda: not tab.loader.running)
-    assert "is no longer at" in tab.messages.label.text(), "and not that one of its files is missing"
-    item = window.sidebar.tree.topLevelItem(0).child(0)
-    assert "its disk was removed" in item.toolTip(0)
-    away.rename(store.path)
-    qtbot.mouseClick(tab.messages.buttons[0], LEFT)
-    qtbot.waitUntil(lambda: window.library.home is not store)
-    assert settled().view.num_rows == 99  # type: ignore[union-attr]
-    qtbot.waitUntil(lambda: tab.messages.label.text() == "My tables is back. 1 edit was not stored")
-    qtbot.mouseClick(tab.messages.buttons[0], LEFT)
-    qtbot.waitUntil(lambda: window.library.home["orders"].count(col("text") == "typed meanwhile") == 1)
-    assert not tab.editing.edits.failed_edits
-    assert tab.table is not None and tab.table.store is window.library.home
-    assert window.library.home["kinds"].get(0)["name"] == "one"
-    qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).toolTip(0) == str(store.path))
-
-
-def _look(qtbot: QtBot, window: MainWindow) -> None:
-    """Let the window check whether its stores still exist, and wait for the result."""
-    watch = window.store_actions.watch
-    qtbot.waitUntil(lambda: not watch.is_looking)
-    watch.look()
-    qtbot.waitUntil(lambda: not watch.is_looking)
-
-
-def _listed(window: MainWindow) -> list[str]:
-    return [entry.key[1] for entry in window.sidebar.entries("table")]
-
-
-def _rows_in_sidebar(window: MainWindow, name: str) -> str:
-    described = Qt.ItemDataRole.AccessibleDescriptionRole
-    (item,) = window.sidebar.tree.findItems(name, Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
-    return str(item.data(0, described))
-
-
-def test_what_another_program_commits_is_shown_within_seconds(
-    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
-) -> None:
-    _look(qtbot, window)
-    qtbot.waitUntil(lambda: "orders" in _listed(window))
-    with Store.open(store.path) as second_store:
-        second_store["orders"].delete(where=col("n") == 5)
-        _look(qtbot, window)
-        qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: Delete: 1 row deleted")
-        assert settled().view.num_rows == 98  # type: ignore[union-attr]
-        qtbot.waitUntil(lambda: _rows_in_sidebar(window, "orders") == f"{ROWS - 1:,} rows")
-
-        second_store["orders"].update_where(col("n") == 2, {"$set": {"text": "two"}})
-        second_store["orders"].insert([{"n": 3, "text": "three"}])
-        second_store.create_table("new", {"n": [1]})
-        _look(qtbot, window)
-        qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: 2 changes")
-        assert settled().view.num_rows == 99  # type: ignore[union-attr]
-        qtbot.waitUntil(lambda: "new" in _listed(window))
-        second_store.drop_table("new")
-        _look(qtbot, window)
-        qtbot.waitUntil(lambda: "new" not in _listed(window))
-
-
-@pytest.mark.slow
-def test_a_commit_of_the_window_is_not_taken_for_one_of_another_program(
-    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
-) -> None:
-    _look(qtbot, window)
-    table = tab.table
-    assert table is not None
-    window.commits.run(table, lambda table, job: table.delete(where=col("n") == 5), "Deleting")
-    qtbot.waitUntil(lambda: "1 row deleted" in tab.messages.label.text())
-    settled()
-    _look(qtbot, window)
-    settled()
-    assert "another program" not in tab.messages.label.text()
 
 
 def test_a_store_is_made_opened_and_closed(
