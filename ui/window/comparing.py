@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,7 +47,7 @@ CHIP_WIDTH = 340
 class ComparisonRequest:
     """A comparison. `make` computes it on a worker. `follows` says whether a side is the newest version of
     the tab's table, which commits change. `other_side` and `choices` are what the user chose; None for
-    versions."""
+    versions. `others` has what `make` opened as the other side."""
 
     chip: str
     make: Callable[[Job], Comparison]
@@ -56,6 +56,7 @@ class ComparisonRequest:
     choices: Choices | None = None
     is_swapped: bool = False
     versions: tuple[int, int | None] | None = None
+    others: list[Source] = field(default_factory=list, compare=False)
 
 
 class ComparedTab(Tab, Protocol):
@@ -138,9 +139,11 @@ class Comparing(QObject):
     def compare_with(self, side: OtherSide, choices: Choices, swapped: bool = False) -> None:
         """Compare the tab's dataset, without its steps, with another dataset."""
         dataset, name = self._tab.dataset, self._tab.name
+        others: list[Source] = []
 
         def make(job: Job) -> Comparison:
-            sides: list[tuple[Source, str]] = [(dataset, name), (side.open(job), side.title)]
+            others[:] = [side.open(job)]
+            sides: list[tuple[Source, str]] = [(dataset, name), (others[0], side.title)]
             if swapped:
                 sides.reverse()
             (before, earlier_name), (after, two) = sides
@@ -152,7 +155,7 @@ class Comparing(QObject):
 
         chip = f"{side.title} against {name}" if not swapped else f"{name} against {side.title}"
         follows = self._tab.table is not None
-        self._show(ComparisonRequest(chip, make, follows, side, choices, swapped))
+        self._show(ComparisonRequest(chip, make, follows, side, choices, swapped, others=others))
 
     def ask(self, sources: Mapping[str, OtherSource]) -> CompareDialog:
         """Ask what to compare with; `sources` are the open datasets, including the tab's own."""
@@ -243,12 +246,12 @@ class Comparing(QObject):
         from lamella.ui.dialogs.export_options import ExportChoices
 
         view, tab = self.view, self._tab
-        if view is None or view.comparison is None:
+        if view is None or view.comparison is None or self.request is None:
             return
         choices = ExportChoices(self._exports)
         rows = [export_rows(view.comparison)]
         name = f"{Path(tab.name).stem} differences"
-        sources = source_files(tab)
+        sources = source_files(tab, self.request.others)
         dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._report_export)
         dialog.show()

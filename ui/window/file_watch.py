@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,11 +155,11 @@ def files_of(dataset: Dataset) -> list[str]:
     return [str(path) for path in getattr(dataset, "watched_paths", paths_of(dataset))]
 
 
-def source_files(tab: Tab) -> list[Path]:
-    """The files of this machine from which the rows of a tab come, with those of its joins and its
-    statement."""
+def source_files(tab: Tab, others: Iterable[Source] = ()) -> list[Path]:
+    """The files of this machine from which the rows of a tab come, with those of its joins, its statement
+    and `others`."""
     own = [Path(tab.key[0])] if is_file(tab.key) else []
-    for dataset in (tab.dataset, *tab.line.sources.values()):
+    for dataset in (tab.dataset, *tab.line.sources.values(), *others):
         own += getattr(dataset, "source_files", getattr(dataset, "paths", ()))
     return [path for path in own if not isinstance(path, RemotePath) and not is_address(str(path))]
 

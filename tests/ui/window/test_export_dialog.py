@@ -24,6 +24,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.core.transfer.exporting import Export
 from lamella.core.transfer.formats import FORMATS
+from lamella.ui.comparison.dialog import Choices, OtherSide
 from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows
 from lamella.ui.dialogs.export_options import ExportChoices
 from lamella.ui.main_window import MainWindow
@@ -325,6 +326,19 @@ def test_no_export_replaces_a_file_that_is_joined(
     tab.apply(Line.of(tab.dataset.join(right, on="carrier").pipeline.steps, {"names": right}))
     settled()
     assert refused(qtbot, window, names) == "The rows come from names.parquet. Choose another name"
+
+
+def test_no_export_of_differences_replaces_a_file_of_either_side(
+    qtbot: QtBot, window: MainWindow, names: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    earlier = names.with_name("earlier.csv")
+    earlier.write_text("carrier,name\nAA,Beta\n")
+    comparing = window.tabs.dataset_tab.comparing
+    comparing.compare_with(OtherSide("earlier", lambda _job: open_dataset(earlier)), Choices(("carrier",)))
+    qtbot.waitUntil(lambda: comparing.view is not None and comparing.view.is_settled)
+    for file in (earlier, names):
+        assert refused(qtbot, window, file) == f"The rows come from {file.name}. Choose another name"
+        names.with_name("other.parquet").unlink()
 
 
 def test_no_export_replaces_a_file_of_the_folder_that_is_shown(
