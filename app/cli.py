@@ -288,7 +288,7 @@ def window_parser() -> argparse.ArgumentParser:
         type=options.path_of,
         nargs="*",
         metavar="FILE",
-        help="files, folders and addresses to open in place",
+        help="files, folders and addresses to open in place, and tables of stores: STORE:TABLE",
     )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
     parser.add_argument("--new-window", action="store_true", help="even if a window is already open")

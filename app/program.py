@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from lamella import resources
 from lamella.app import add_window_to_benchmark, paths, preloading
 from lamella.app import settings as settings_file
+from lamella.app.commands.table_reference import split_reference
 from lamella.app.launch import raise_window
 from lamella.app.memory import Memory, State
 from lamella.app.windows import Windows
@@ -26,12 +27,13 @@ from lamella.core.errors import FileProblem, LamellaError, StoreProblem, Unknown
 from lamella.core.jobs import Job
 from lamella.core.settings import Settings
 from lamella.core.store.importing import import_file
-from lamella.core.store.paths import CATALOG
+from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.slices import Slices
 from lamella.ui.tasks import Tasks
+from lamella.ui.window.file_watch import file_key
 from lamella.ui.window.opening import TabWork
 
 FIRST_SAMPLE = "flights"
@@ -209,7 +211,7 @@ class Program:
 
     def open(self, files: Sequence[Path], with_sample: bool) -> None:
         """Open each file in a tab; with `with_sample`, open the sample, imported first if necessary."""
-        self.window.open_paths(files)
+        self._open_named(files)
         if with_sample:
             self.open_sample()
 
@@ -223,7 +225,20 @@ class Program:
     def open_from_launch(self, files: Sequence[Path]) -> None:
         """Open the files of another launch as if they were dropped, and bring the window to the front."""
         raise_window(self.window)
-        self.window.open_paths(files)
+        self._open_named(files)
+
+    def _open_named(self, files: Sequence[Path]) -> None:
+        """Open files, and the tables of `STORE:TABLE` and `FILE:TABLE`."""
+        opening = self.window.opening
+        for file in files:
+            place, table = split_reference(str(file))
+            path = Path(place).absolute()
+            if table is None:
+                opening.open_paths([file])
+            elif is_store(path):
+                opening.open_table_of_store(path, table)
+            else:
+                opening.open_key(file_key(path, table))
 
     def _preload(self) -> None:
         """Load the libraries and views that the first paint did not need, so that their first use is fast."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,6 +72,26 @@ def pair(qtbot, program) -> tuple[MainWindow, MainWindow]:
 
 def values(tab: DatasetTab) -> list[int]:
     return tab.view.page(0, tab.view.num_rows, ["x"]).column(0).to_pylist()
+
+
+def test_tables_named_on_the_command_line_are_opened(qtbot, program, tmp_path):
+    with Store.open(tmp_path / "shop") as store:
+        store.create_table("goods", {"id": [1, 2]})
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
+        connection.executescript("create table a(n); insert into a values (7); create table b(n)")
+    goods = (str(tmp_path / "shop"), "goods")
+    a_of_file = (str(tmp_path / "shop.db"), "", "a")
+
+    def opened(key: tuple[str, ...]) -> DatasetTab:
+        qtbot.waitUntil(lambda: program.window.tabs.find_dataset(key) is not None)
+        return shown(qtbot, program.window)
+
+    program.open_from_launch([tmp_path / "shop:goods"])
+    assert (opened(goods).key, opened(goods).view.num_rows) == (goods, 2)
+    program.open([tmp_path / "shop.db:a"], with_sample=False)
+    assert (opened(a_of_file).key, opened(a_of_file).view.num_rows) == (a_of_file, 1)
+    program.open_from_launch([tmp_path / "shop:goods"])
+    assert opened(goods).key == goods, "its tab comes to the front"
 
 
 def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):

@@ -83,6 +83,10 @@ class Opening(QObject):
         for path in paths:
             self.open_key((str(path.absolute()),))
 
+    def open_table_of_store(self, path: Path, table: str) -> None:
+        """Open a table of the store in this folder, which is listed if it is not yet."""
+        self._library.with_store(path, lambda: self.open_key((str(path), table)), self._library.failed.emit)
+
     def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
         """Open the tab of a key. `then` is called with it once its rows are shown."""
         if then is not None:
