@@ -83,7 +83,7 @@ def _run_and_log(work: Callable[[argparse.Namespace], int], arguments: argparse.
     try:
         return work(arguments)
     except LamellaError as error:
-        print(f"lamella: {error}", file=sys.stderr)
+        print(f"lamella: {error.text_in('command')}", file=sys.stderr)
         return REFUSED
     except Cancelled:
         print("lamella: stopped; nothing was saved", file=sys.stderr)

@@ -10,6 +10,25 @@ import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
+
+Place = Literal["python", "window", "command"]
+"""Where an error is read: in a Python program, in the window, or on the command line."""
+
+
+class Advice(str):
+    """What to do, where that differs: the text is for Python, and others are for the window and the command
+    line."""
+
+    def __new__(cls, python: str, window: str = "", command: str = "") -> Advice:
+        advice = super().__new__(cls, python)
+        advice._texts = {"python": python, "window": window or python, "command": command or python}
+        return advice
+
+    def text(self, place: Place) -> str:
+        return self._texts[place]
+
+    _texts: dict[Place, str]
 
 
 class LamellaError(Exception):
@@ -22,11 +41,15 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        text = with_full_stop(what)
-        for part in (why, fix):
-            if part:
-                text += ("\n" if text.endswith(CARET) else " ") + with_full_stop(_capitalised(part))
-        super().__init__(text)
+        super().__init__(_joined(what, why, fix))
+
+    def fix_in(self, place: Place) -> str:
+        """What to do, in the words of the place where the error is read."""
+        return self.fix.text(place) if isinstance(self.fix, Advice) else self.fix
+
+    def text_in(self, place: Place) -> str:
+        """The whole message, in the words of the place where it is read."""
+        return _joined(self.what, self.why, self.fix_in(place)) if isinstance(self.fix, Advice) else str(self)
 
     @property
     def headline(self) -> str:
@@ -199,6 +222,13 @@ class VersionConflict(StoreProblem):
 
 CARET = "^"
 """Points from its own line at a position in the line above."""
+
+
+def _joined(what: str, *parts: str) -> str:
+    text = with_full_stop(what)
+    for part in filter(None, parts):
+        text += ("\n" if text.endswith(CARET) else " ") + with_full_stop(_capitalised(part))
+    return text
 
 
 def with_full_stop(text: str) -> str:

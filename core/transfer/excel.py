@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.errors import BadData, FileProblem, visible
+from lamella.core.errors import Advice, BadData, FileProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import PER_SECOND, floats_of, naming_column, texts_of
 from lamella.core.transfer.writer import Rows, Values, kind_of, pieces, unique_names
@@ -113,7 +113,11 @@ def _too_many_error(name: str, count: str) -> BadData:
     return BadData(
         f"{name} has {count} rows",
         f"A sheet of Excel has {MOST_ROWS:,}, one of them for the header",
-        "Filter the rows, choose another format, or use several sheets: too_many_rows=split",
+        Advice(
+            "Filter the rows, choose another format, or use several sheets: too_many_rows='split'",
+            "Filter the rows, choose another format, or 'Several sheets' at 'Too many rows'",
+            "Filter the rows, choose another format, or use several sheets: --too-many-rows split",
+        ),
     )
 
 
@@ -266,7 +270,11 @@ def _fitting(text: str, name: str, cut: bool) -> str:
         raise BadData(
             f"column '{visible(name)}' holds a text of {len(text):,} characters",
             f"A cell of Excel has at most {LONGEST_TEXT:,}",
-            "Leave the column out, choose another format, or cut long text: long_text=cut",
+            Advice(
+                "Leave the column out, choose another format, or cut long text: long_text='cut'",
+                "Leave the column out, choose another format, or 'Cut it' at 'Long text'",
+                "Leave the column out, choose another format, or cut long text: --long-text cut",
+            ),
         )
     return text.encode("utf-16-le")[: 2 * LONGEST_TEXT].decode("utf-16-le", errors="ignore")
 

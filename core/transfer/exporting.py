@@ -40,7 +40,7 @@ from lamella.core.transfer.formats import (
     format_named,
     format_of_suffix,
 )
-from lamella.core.transfer.uploads import refuse_target, upload_draft
+from lamella.core.transfer.uploads import OR_REPLACE, refuse_target, upload_draft
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values, put_on_disk, sync_folder
 from lamella.core.validation import names_of, path_of
 
@@ -396,7 +396,7 @@ def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
         raise FileProblem(
             target,
             "is there already",
-            fix="Choose another name, or replace it: overwrite=True, or --overwrite",
+            fix=OR_REPLACE,
         )
     if target.is_dir() and not _is_export(target):
         raise FileProblem(

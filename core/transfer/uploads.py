@@ -11,7 +11,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from lamella.core.datasets.locate import DELTA_LOG
-from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.errors import Advice, Cancelled, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import files
@@ -24,6 +24,11 @@ WHOLE_FOLDER = "_SUCCESS"
 """An empty marker file, which readers of folders ignore."""
 ABORT_SECONDS = 0.3
 """How long a server gets to discard a canceled upload before the cancellation is passed on."""
+OR_REPLACE = Advice(
+    "Choose another name, or replace it: overwrite=True",
+    "Choose another name, or replace it",
+    "Choose another name, or replace it: --overwrite",
+)
 _endings: WeakValueDictionary[str, threading.Event] = WeakValueDictionary()
 """Events that end uploads in progress, or canceled ones that the server has not discarded yet."""
 
@@ -119,5 +124,5 @@ def refuse_target(target: RemotePath, overwrite: bool, is_folder: bool) -> None:
         raise FileProblem(
             target,
             "is there already",
-            fix="Choose another name, or replace it: overwrite=True, or --overwrite",
+            fix=OR_REPLACE,
         )

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Store, col, open_dataset
+from lamella import Store, col, export, open_dataset
 from lamella.app import cli
 from lamella.app.command_options import EXPORT_EXAMPLES
+from lamella.core.errors import BadData
+from lamella.core.transfer import excel
 from lamella.core.transfer.formats import FORMATS, Format, all_options
 
 Run = Callable[..., tuple[int, str, str]]
@@ -53,6 +55,17 @@ def test_a_file_in_place_becomes_one_of_another_format(run: Run, source: Path, t
     )  # fmt: skip
     assert (code, out) == (0, f"3 rows are in {tmp_path / 'o.csv'} (1 file, 15 bytes)\n")
     assert (tmp_path / "o.csv").read_text() == "'=c;4\nNA;3\na;2\n"
+
+
+def test_advice_names_the_options_of_the_command(
+    run: Run, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(excel, "ROWS_A_SHEET", 3)
+    assert "or use several sheets: --too-many-rows split." in run(source, tmp_path / "o.xlsx")[2]
+    assert run(source, tmp_path / "o.xlsx", "--too-many-rows", "split")[0] == 0
+    assert run(source, tmp_path / "o.xlsx")[2].endswith("or replace it: --overwrite.\n")
+    with pytest.raises(BadData, match="or use several sheets: too_many_rows='split'"):
+        export(open_dataset(source), tmp_path / "python.xlsx")
 
 
 def test_a_file_is_replaced_by_rows_of_its_own_only_on_request(run: Run, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class ErrorDialog(QDialog):
 def sentences(error: Exception) -> tuple[str, str, str]:
     """What happened, why, what to do."""
     if isinstance(error, LamellaError):
-        return error.headline, error.why, error.fix
+        return error.headline, error.why, error.fix_in("window")
     return BUG_WHAT, f"{type(error).__name__}: {error}", BUG_FIX
 
 

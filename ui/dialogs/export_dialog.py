@@ -343,7 +343,7 @@ class ExportDialog(PreviewDialog):
 
     def _fail_preview(self, error: Exception) -> None:
         self._reading = None
-        self.message.say(str(error), kind=DANGER, stays=True)
+        self.message.say(message(error), kind=DANGER, stays=True)
 
     def _show_losses(self, schema: pa.Schema) -> None:
         lines = [self.format.always] if self.format.always else []

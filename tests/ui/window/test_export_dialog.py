@@ -22,6 +22,7 @@ from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
+from lamella.core.transfer import excel
 from lamella.core.transfer.exporting import Export
 from lamella.core.transfer.formats import FORMATS
 from lamella.ui.comparison.dialog import Choices, OtherSide
@@ -204,6 +205,24 @@ def test_an_export_that_fails_says_why(qtbot: QtBot, open_export: Open, tmp_path
     qtbot.waitUntil(lambda: "There is no folder" in dialog.message.label.text())
     assert dialog.export_button.isEnabled()
     assert not dialog.show_button.isVisible()
+
+
+@pytest.mark.parametrize("option", ["too_many_rows", "long_text"])
+def test_advice_names_the_choices_of_the_form(
+    qtbot: QtBot, open_export: Open, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(excel, "ROWS_A_SHEET", 10 if option == "too_many_rows" else 2_000)
+    monkeypatch.setattr(excel, "LONGEST_TEXT", 3 if option == "long_text" else 32_767)
+    dialog = open_export()
+    dialog.choose_format("excel")
+    dialog.path_edit.setText(str(tmp_path / "out.xlsx"))
+    qtbot.waitUntil(dialog.export_button.isEnabled)
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    field = dialog.options.fields[option]
+    assert isinstance(field, QComboBox)
+    advice = f"'{field.itemText(1)}' at '{field.accessibleName()}'"
+    qtbot.waitUntil(lambda: advice in dialog.message.label.text())
+    assert option not in dialog.message.label.text()
 
 
 @pytest.mark.slow
