@@ -232,7 +232,7 @@ def _joined(what: str, *parts: str) -> str:
 
 
 def with_full_stop(text: str) -> str:
-    return text if text.endswith((".", "?", "!", "…", CARET)) else text + "."
+    return text if text.endswith((".", "?", "!", "…", ";", CARET)) else text + "."
 
 
 def _capitalised(text: str) -> str:

@@ -20,7 +20,15 @@ from lamella.app.commands.sources import Parameters, Source, open_source, table_
 from lamella.app.commands.table_reference import split_reference, take_table
 from lamella.core.arrow.nested_values import no_text, python_value
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import BadQuery, BadSql, FileProblem, LamellaError, visible
+from lamella.core.errors import (
+    BadQuery,
+    BadSql,
+    FileProblem,
+    LamellaError,
+    UnknownName,
+    visible,
+    with_full_stop,
+)
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query import agg
@@ -28,6 +36,9 @@ from lamella.core.query.builder import Query
 from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
+from lamella.core.query.sql.dialects import translate
+from lamella.core.query.sql.problems import excerpt, in_words, place_of_problem
+from lamella.core.query.sql.sources import Sources
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.table import Table
 from lamella.core.transfer.text_columns import interval_text
@@ -197,12 +208,27 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
 def _rows_of_statement(source: Source, arguments: argparse.Namespace, job: Job) -> pa.Table:
     try:
         return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job)
-    except BadSql as problem:
-        if len(arguments.sql.split()) > 1:
-            raise
-        raise LamellaError(
-            f"'{arguments.sql}' is no statement", fix=f"Did you mean '{arguments.source}:{arguments.sql}'?"
-        ) from problem
+    except (BadSql, UnknownName) as problem:
+        if isinstance(problem, BadSql) and len(arguments.sql.split()) == 1:
+            raise LamellaError(
+                f"'{arguments.sql}' is no statement",
+                fix=f"Did you mean '{arguments.source}:{arguments.sql}'?",
+            ) from problem
+        raise _explained(problem, arguments.sql, source.names(), job) from problem
+
+
+def _explained(problem: LamellaError, text: str, names: Sources | None, job: Job) -> LamellaError:
+    """The problem of a statement as the SQL console describes it, with its place, and the form that DuckDB
+    reads if the statement was written for another database."""
+    what, fix = in_words(problem, "command")
+    place = place_of_problem(problem, text)
+    if place is not None:
+        what = f"{with_full_stop(what)}\n\n{excerpt(text, place)}"
+    translation = None if names is None else translate(text, names, job)
+    if translation is not None:
+        form = f"{translation.remark}. In DuckDB's form:\n{translation.text};"
+        fix = f"{with_full_stop(fix)} {form}" if fix else form
+    return LamellaError(what, fix=fix)
 
 
 def _search(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:

@@ -24,6 +24,8 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.source import VersionOrTime
+from lamella.core.query.sql.sources import Sources
 from lamella.core.query.sql.step import sql_step
 from lamella.core.remote.addresses import is_file_address
 from lamella.core.remote.paths import path_or_address
@@ -44,6 +46,9 @@ class Source(Protocol):
     def view(self, name: str) -> Query: ...
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table: ...
+
+    def names(self) -> Sources | None:
+        """What a statement may name; None if it runs elsewhere."""
 
 
 class SQLOptions(Protocol):
@@ -155,6 +160,14 @@ class StoreSource:
             job=job,
         )
 
+    def names(self) -> Sources:
+        store = self._store
+
+        def find(name: str, version: VersionOrTime | None) -> Dataset:
+            return store[name] if version is None else store[name].as_of(version)
+
+        return Sources(f"store {store.name}", store.tables, find)
+
 
 class FileSource:
     def __init__(self, where: str, dataset: Dataset) -> None:
@@ -173,6 +186,9 @@ class FileSource:
         named = {self._dataset.name: self._dataset}
         return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
 
+    def names(self) -> Sources | None:
+        return Sources("the statement", [self._dataset.name], lambda name, version: self._dataset)
+
 
 class ServerSource(FileSource):
     """A table of a Spark server: statements run there."""
@@ -186,6 +202,9 @@ class ServerSource(FileSource):
         name = self._dataset.name
         step, _ = sql_step(text, name, lambda _name: None)
         return self._dataset.query().then(step).read(job)
+
+    def names(self) -> None:
+        return None
 
 
 class TablesSource(Mapping[str, Dataset]):
@@ -217,6 +236,9 @@ class TablesSource(Mapping[str, Dataset]):
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)
         return sql_over(text, self, parameters, seconds=options.seconds, files=options.files, job=job)
+
+    def names(self) -> Sources:
+        return Sources("the statement", self._names, lambda name, version: self.table(name))
 
 
 def refuse_of_stores(options: SQLOptions) -> None:

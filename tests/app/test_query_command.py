@@ -270,3 +270,52 @@ def test_versions_of_a_delta_table_are_listed_and_asked(tmp_path: Path, capsys) 
         assert capsys.readouterr().out.splitlines() == ["n", "1", "2"]
     assert cli.main(["versions", str(tmp_path)]) == 2
     assert "is not a Delta table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("statement", "dialect", "form"),
+    [
+        ("select * from sales limit 1, 2", "MySQL", "SELECT * FROM sales LIMIT 2 OFFSET 1;"),
+        ("select 1 as n from dual", "Oracle", "SELECT 1 AS n;"),
+        ("select city from sales where rownum < 3", "Oracle", "SELECT city FROM sales LIMIT 2;"),
+        ("select top 2 city\nfrom sales", "SQL Server", "SELECT\n  city\nFROM sales\nLIMIT 2;"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["store", "file"])
+def test_a_statement_for_another_database_is_recognised(
+    shop: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    statement: str,
+    dialect: str,
+    form: str,
+) -> None:
+    file = tmp_path / "sales.csv"
+    file.write_text("city,amount\nOslo,1.5\n")
+    error = _refused(capsys, "query", shop if kind == "store" else str(file), statement)
+    assert error.endswith(f"It looks like {dialect}'s SQL. In DuckDB's form:\n{form}\n"), error
+
+
+def test_a_problem_of_a_statement_is_shown_at_its_place(
+    shop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = _refused(capsys, "query", shop, "select city,\n  amuont from sales")
+    assert error == (
+        "lamella: There is no column 'amuont' here.\n\n"
+        "LINE 2:   amuont from sales\n"
+        "          ^^^^^^\n"
+        "Did you mean 'amount'?\n"
+    )
+
+
+def test_advice_about_statements_fits_the_command_line(
+    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = _refused(capsys, "query", shop, "show tables")
+    assert "lamella summary STORE" in tables and "sidebar" not in tables and "store.tables" not in tables
+    (tmp_path / "more.csv").write_text("n\n1\n")
+    for reference in ("'more.csv'", "read_csv('more.csv')"):
+        file = _refused(capsys, "query", shop, f"select * from {reference}")
+        assert "allow it: --files." in file and "files=True" not in file
+    assert "add --write." in _refused(capsys, "query", shop, "delete from sales")

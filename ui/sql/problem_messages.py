@@ -9,11 +9,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 
-from lamella.core.errors import LamellaError, UnknownName, visible, with_full_stop
+from lamella.core.errors import LamellaError, visible, with_full_stop
 from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translate
-from lamella.core.query.sql.problems import SyntaxProblem, in_words, place_of_name, syntax_problem
+from lamella.core.query.sql.problems import SyntaxProblem, in_words, place_of_problem, syntax_problem
 from lamella.core.query.sql.script import with_dollars
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.sql.editor import SqlEditor
@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 _QUOTED = re.compile(r"'([^']+)'")
 _LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
 _MOST_FIXES = 2
-OF_PYTHON = ", or allow it: files=True"
-"""The advice about files that only applies to Python callers."""
 CHECK_MS = 600
 LONGEST_CHECKED = 100_000
 """The maximum number of characters that are checked while typing; longer texts are checked when they run."""
@@ -56,9 +54,7 @@ class ProblemMessages(QObject):
             self._messages.say(sentence(error), details, kind=DANGER)
             return
         words, fix = in_words(error)
-        fix = fix.removesuffix(OF_PYTHON)
-        named = place_of_name(error.name, statement.text) if isinstance(error, UnknownName) else None
-        place = error.span or named
+        place = place_of_problem(error, statement.text)
         own = place or (0, len(statement.text.split(maxsplit=1)[0]))
         first, last = statement.start + own[0], statement.start + own[1]
         explanation = " ".join(with_full_stop(part) for part in (words, fix) if part)
@@ -95,7 +91,7 @@ class ProblemMessages(QObject):
             if translation is None or with_dollars(text_now) != statement.text or not is_shown:
                 return
             use = ("Use DuckDB's form", partial(self._translate, statement, translation))
-            reads_as = f"{message} It looks like {translation.dialect}'s SQL."
+            reads_as = f"{message} {translation.remark}."
             self._messages.say(reads_as, use, *choices[:1], kind=DANGER, stays=True)
 
         self._tasks.read(

@@ -109,6 +109,10 @@ class Translation:
     dialect: str
     text: str
 
+    @property
+    def remark(self) -> str:
+        return f"It looks like {self.dialect}'s SQL"
+
 
 def translate(text: str, sources: Sources, job: Job) -> Translation | None:
     """Translate a statement of another database to DuckDB's dialect, from the first dialect in which it

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lamella.core.errors import BadSql, LamellaError
+from lamella.core.errors import CARET, BadSql, LamellaError, Place, UnknownName
 from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.libraries import duckdb
 from lamella.core.phrases import sentence_case
@@ -52,6 +52,8 @@ _MISSPELT = (
 )  # fmt: skip
 _LEAST_LETTERS, _LEAST_MISSPELT = 4, 0.75
 _BEFORE_BY = frozenset({"group", "order", "partition"})
+_AROUND = 50
+"""The maximum number of characters of a line that are shown on either side of an error."""
 _ASIDE = 40
 """The maximum distance in characters between where the message points and the name."""
 
@@ -209,12 +211,30 @@ def place_of_name(name: str, text: str) -> Span | None:
     return match.span() if match is not None else None
 
 
-def in_words(error: LamellaError) -> tuple[str, str]:
-    """Describe the error in one sentence, and give a suggestion or fix, which may be empty."""
+def place_of_problem(error: LamellaError, text: str) -> Span | None:
+    """The characters of the statement that an error is about; None if that is not known."""
+    return error.span or (place_of_name(error.name, text) if isinstance(error, UnknownName) else None)
+
+
+def excerpt(text: str, span: Span) -> str:
+    """The line of the statement in which a part begins, with carets below that part."""
+    first = text.rfind("\n", 0, span[0]) + 1
+    number, line = text.count("\n", 0, first) + 1, text[first:].partition("\n")[0]
+    start, stop = span[0] - first, min(span[1] - first, len(line))
+    left = max(0, start - _AROUND)
+    before, after = "…" if left else "", "…" if len(line) > stop + _AROUND else ""
+    head = f"LINE {number}: {before}"
+    carets = CARET * max(1, stop - start)
+    indent = " " * (len(head) + start - left)
+    return f"{head}{line[left : stop + _AROUND]}{after}\n{indent}{carets}"
+
+
+def in_words(error: LamellaError, place: Place = "window") -> tuple[str, str]:
+    """Describe the error in one sentence, and give a suggestion or fix, which may be empty, in the words of
+    the place where it is read."""
     if not (_KIND.match(error.why) or _EXCERPT.search(error.why)):
-        return ". ".join(
-            part for part in (_capitalize(error.what), _capitalize(error.why)) if part
-        ), error.fix
+        parts = filter(None, (_capitalize(error.what), _capitalize(error.why)))
+        return ". ".join(parts), error.fix_in(place)
     message = _KIND.sub("", _EXCERPT.sub("", error.why)).strip()
     column, missing, near = _COLUMN.match(message), _MISSING.match(message), _NEAR.match(message)
     of_table, table = _OF_TABLE.search(message), _NO_TABLE.match(message)
@@ -232,12 +252,12 @@ def in_words(error: LamellaError) -> tuple[str, str]:
     if _NO_VALUE.match(message):
         return "A parameter without a name has no value", "Write $name instead of ?: each name gets a field"
     if near is not None:
-        return f"The statement cannot be read at '{near[1]}'", error.fix
+        return f"The statement cannot be read at '{near[1]}'", error.fix_in(place)
     reason = message.partition("\n")[0].rstrip(".!:")
     own = regex_problem(reason)
     return _capitalize(
         reason if own == reason else f"A regular expression cannot be read: {own}"
-    ), meant or error.fix
+    ), meant or error.fix_in(place)
 
 
 def _capitalize(sentence: str) -> str:

@@ -33,7 +33,7 @@ from lamella.core.query.functions.types import text_compared_as_number
 from lamella.core.query.source import VersionOrTime
 from lamella.core.query.sql.problems import missing_part, place_of, place_of_name
 from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
-from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
+from lamella.core.query.sql.sources import OR_ALLOW_FILES, Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.snapshot import Snapshot
@@ -422,10 +422,11 @@ def _file_error(error: Exception, text: str) -> BadSql:
     """The error for a file, with the position of its name in the statement."""
     named = re.search(r'"([^"]+)"', str(error))
     place = text.find(named[1]) if named is not None else -1
+    reason = str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0]
     problem = BadSql(
         "the statement may not read that file",
-        str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0],
-        "Statements can read only what was opened. Open the file and give it a name, or allow it: files=True",
+        f"{reason}. Statements can read only what was opened",
+        OR_ALLOW_FILES,
     )
     if named is not None and place >= 0:
         problem.span = place, place + len(named[1])

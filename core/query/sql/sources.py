@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from lamella.core.errors import BadSql, UnknownTable
+from lamella.core.errors import Advice, BadSql, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import TEMPORARY, DecodedRows, Decodings, relation, without_statistics
@@ -22,6 +22,12 @@ from lamella.core.query.sql.statement import Statement, TableName
 from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.validation import text_of
+
+OR_ALLOW_FILES = Advice(
+    "Open it and give it a name, or allow it: files=True",
+    "Open it and give it a name",
+    "Query the file itself, or allow it: --files",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
         raise BadSql(
             f"the file '{table.name}' may not be read by a statement",
             "Statements can read only what was opened",
-            "Open it and give it a name, or allow it: files=True",
+            OR_ALLOW_FILES,
         )
     if table.view != table.name:
         raise BadSql(f"the file '{table.name}' has no versions", fix="Leave AT (…) out")

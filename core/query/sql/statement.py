@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from lamella.core.errors import BadSql
+from lamella.core.errors import Advice, BadSql
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
@@ -113,6 +113,11 @@ _ALTERNATIVES = {
     "load": "Leave it out: extensions are not loaded",
 }
 """What to do instead of a statement that is neither a query nor a change, by its first word."""
+_OR_WRITE = Advice(
+    "Change tables with insert, update or delete, or pass write=True",
+    "Change tables in the SQL console",
+    "Change tables of a store with lamella change, or add --write",
+)
 LONGEST = 16_384
 """The maximum number of characters of a statement that is cached."""
 
@@ -175,7 +180,7 @@ def _parse(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
         word = first_word(text)
-        fix = _ALTERNATIVES.get(word, "Change tables with insert, update or delete, or pass write=True")
+        fix = _ALTERNATIVES.get(word, _OR_WRITE)
         raise BadSql(f"{word.upper()} is not a query", "SQL here only reads", fix)
     tree = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
     if tree["error"]:
@@ -302,7 +307,11 @@ def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
         raise BadSql(
             "tables cannot be listed in SQL here",
             "A statement can see only the tables that it names",
-            "DESCRIBE t lists the columns of a table; the sidebar, or store.tables in Python, lists tables",
+            Advice(
+                "DESCRIBE t lists the columns of a table, and store.tables the tables of a store",
+                "DESCRIBE t lists the columns of a table, and the sidebar lists the tables of stores",
+                "DESCRIBE t lists the columns of a table, and lamella summary STORE the tables of a store",
+            ),
         )
 
 
