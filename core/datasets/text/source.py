@@ -12,19 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
+from unicodedata import category
 
 import numpy as np
 import pyarrow as pa
 
 from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed_files
 from lamella.core.datasets.options import codec_name
-from lamella.core.errors import FileProblem
+from lamella.core.errors import Advice, FileProblem
+from lamella.core.phrases import quantity
 
 if TYPE_CHECKING:
     import zipfile
 
 UTF8 = "utf-8"
-WESTERN = "cp1252"
+WESTERN, MAC = "cp1252", "mac_roman"
 ASCII = "ascii"
 _MARKS = (
     (codecs.BOM_UTF8, UTF8),
@@ -39,7 +41,7 @@ ERRORS = "lamella-western"
 
 
 def _western_gap(error: UnicodeError) -> tuple[str, int]:
-    """Decode the five bytes that cp1252 leaves undefined as control characters, as Latin-1 does."""
+    """Decode the bytes that cp1252 and the like leave undefined as control characters, as Latin-1 does."""
     if isinstance(error, UnicodeDecodeError) and error.encoding in {"charmap", WESTERN}:
         return chr(error.object[error.start]), error.start + 1
     raise error
@@ -131,13 +133,15 @@ class Characters(Protocol):
 def characters(encoding: str, is_named: bool, passing: bool = False) -> Characters:
     """Return a converter to UTF-8. `is_named`: the user chose the encoding, so no other is tried. `passing`:
     bytes that cannot be decoded are passed on."""
-    return _Utf8Checker(not is_named, passing) if encoding == UTF8 else _Converter(encoding, passing)
+    if encoding == UTF8:
+        return _Utf8Checker(not is_named, passing)
+    return _Converter(encoding, passing, is_strict=is_named and encoding != WESTERN)
 
 
 class _Converter:
-    def __init__(self, encoding: str, passing: bool = False) -> None:
-        strict = ERRORS if encoding == WESTERN else "strict"
-        self._decoder = codecs.getincrementaldecoder(encoding)(PASSING if passing else strict)
+    def __init__(self, encoding: str, passing: bool = False, is_strict: bool = False) -> None:
+        errors = PASSING if passing else "strict" if is_strict else ERRORS
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
 
     def feed(self, piece: bytes, final: bool) -> bytes:
         return self._decoder.decode(piece, final).encode(UTF8, "surrogatepass")
@@ -193,10 +197,13 @@ def _end_of_characters(data: bytes) -> int:
     return len(data)
 
 
+_OF_SEVERAL_BYTES = ("cp932", "gb18030", "big5", "cp949", "euc_jp")
 _LEGACY = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "cp437",
-    "cp850", "mac_roman", "cp932", "gb18030", "big5", "cp949", "euc_jp",
+    "cp850", "mac_roman", *_OF_SEVERAL_BYTES,
 )  # fmt: skip
+"""The encodings in question. Bytes that a guess of a single-byte one leaves undefined are control
+characters."""
 _USUAL = frozenset("äöüÄÖÜßéèêëàâáãåæçîïíìñôóòõøœùûúÿÉÈÀÂÅÆÇÑÓØÚÍÁ€£§°²³µ½¼±×·«»“”„‘’‚–—…•®©™´`¡¿ºª\u00a0")
 _MOST_LINES, _MOST_BYTES = 200, 16 << 10
 _LEAST_WESTERN = 0.98
@@ -206,13 +213,18 @@ _SIGN_IN_WORD = re.compile("(?<=[a-z\u00df-\u00f6])[\u00a1-\u00bf](?=[a-z\u00df-
 _MOST_ODD = 0.1
 """With this share of the non-ASCII characters as signs inside words, these are letters in another
 encoding."""
+_LEAST_USUAL_ON_MAC, _LEAST_ODD = 0.9, 0.5
+_ALONE, _CLOSING = "ÊÐÑ", "ÓÕ"
+"""What cp1252 makes of the no-break space, the dashes and the closing quotes of Macs."""
 _BEYOND = re.compile(rb"[\x80-\xff]")
 
 
 def _find_legacy_encoding(sample: bytes) -> str:
     """The legacy encoding of a text as detected by charset-normalizer; cp1252 if there is no evidence of
-    another."""
+    another. One with characters of several bytes has to decode all of the sample."""
     text = _lines_beyond_ascii(sample)
+    if _is_mac_roman(text):
+        return MAC
     beyond = [sign for sign in text.decode(WESTERN, "replace") if sign > "\x7f"]
     usual = sum(sign in _USUAL for sign in beyond)
     if not beyond or usual >= _LEAST_WESTERN * len(beyond):
@@ -221,8 +233,42 @@ def _find_legacy_encoding(sample: bytes) -> str:
 
     odd = len(_SIGN_IN_WORD.findall(text.decode(WESTERN, "replace")))
     encodings = [name for name in _LEGACY if odd < _MOST_ODD * len(beyond) or name not in _LIKE_WESTERN]
+    encodings = [name for name in encodings if name not in _OF_SEVERAL_BYTES or _decodes(sample, name)]
     best = from_bytes(text, cp_isolation=encodings).best()
     return WESTERN if best is None else best.encoding
+
+
+def _decodes(sample: bytes, encoding: str) -> bool:
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_mac_roman(text: bytes) -> bool:
+    """Whether the signs of a text that older Macs wrote, such as quotes and no-break spaces, would be
+    capitals inside words or alone in cp1252: donÕt. charset-normalizer takes so few signs for Western."""
+    western, mac = text.decode(WESTERN, ERRORS), text.decode(MAC)
+    places = [place for place, byte in enumerate(text) if byte > 0x7F]
+    usual = sum(mac[place] in _USUAL for place in places)
+    odd_in_western, odd_in_mac = (sum(_is_odd(other, place) for place in places) for other in (western, mac))
+    return (
+        usual >= _LEAST_USUAL_ON_MAC * len(places)
+        and odd_in_western >= _LEAST_ODD * max(1, len(places))
+        and odd_in_mac <= (1 - _LEAST_WESTERN) * len(places)
+    )
+
+
+def _is_odd(text: str, place: int) -> bool:
+    """Whether a sign is a capital behind a small letter, a capital where only punctuation can be, or a
+    control character."""
+    sign, before, after = text[place], text[place - 1 : place], text[place + 1 : place + 2]
+    if before.islower() and sign.isupper():
+        return True
+    if before.isalpha() or after.isalpha():
+        return False
+    return sign in _ALONE or (sign in _CLOSING and bool(before.strip())) or category(sign) == "Cc"
 
 
 def _lines_beyond_ascii(sample: bytes) -> bytes:
@@ -303,7 +349,7 @@ class TextSource:
                 try:
                     data = reader.feed(now, final=not ahead)
                 except UnicodeDecodeError as error:
-                    raise self._broken_encoding(line, error) from error
+                    raise self._broken_encoding(line, error, is_all=not ahead) from error
                 doubtful = self.passing and (b"\0" in data or not is_utf8(data))
                 if not self.passing:
                     self._refuse_nul(data, line)
@@ -330,14 +376,24 @@ class TextSource:
     def refuse_changed_file(self) -> None:
         refuse_changed_files([self.stamp])
 
-    def _broken_encoding(self, line: int, error: UnicodeDecodeError) -> FileProblem:
-        bad = error.object[error.start]
-        line += error.object[: error.start].count(b"\n")
+    def _broken_encoding(self, line: int, error: UnicodeDecodeError, is_all: bool) -> FileProblem:
+        """`is_all`: the end of the file was read, too, so that all such places can be counted."""
+        bad, data = error.object[error.start], error.object
+        line += data[: error.start].count(b"\n")
+        why = f"The byte 0x{bad:02X} is not a valid character there ({error.reason})"
+        more = _broken_places(data[error.start :]) - 1 if self.encoding == UTF8 else 0
+        if more > 0:
+            why += f"; there {'are' if more > 1 else 'is'} {quantity(more, 'more such place')}"
+            why += " behind it" if is_all else " in the next megabytes"
         return FileProblem(
             self.path,
             f"has bytes in line {line:,} that are not {self.encoding}",
-            f"The byte 0x{bad:02X} is not a valid character there ({error.reason})",
-            "Save it as UTF-8, or name its encoding when opening it, such as cp1252 for Western text",
+            why,
+            Advice(
+                f"{_SAVE_OR_NAME}, or leave such lines out: bad_lines='set-aside'",
+                _SAVE_OR_NAME,
+                f"{_SAVE_OR_NAME}, or leave such lines out: --bad-lines set-aside",
+            ),
         )
 
     def _refuse_nul(self, data: bytes, line: int) -> None:
@@ -349,6 +405,15 @@ class TextSource:
                 "Text has none: the file is partly binary, or was damaged",
                 "Write it again, or remove the NUL bytes",
             )
+
+
+_SAVE_OR_NAME = "Save it as UTF-8, or name its encoding when opening it, such as cp1252 for Western text"
+
+
+def _broken_places(data: bytes) -> int:
+    """The number of places that are not UTF-8."""
+    valid = data.decode(UTF8, errors="ignore").count("\ufffd")
+    return data.decode(UTF8, errors="replace").count("\ufffd") - valid
 
 
 def open_source(path: Path, encoding: str | None, sample_bytes: int, *, passing: bool = False) -> TextSource:

@@ -403,6 +403,45 @@ def test_the_encoding_is_found_by_the_bytes(tmp_path: Path, text: str, encoding:
     assert bool(dataset.remarks) == (encoding != "cp1252")
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("a,b\nNot much\u00a0,1\nabout\u00a0half,2\n", "mac_roman"),
+        ("a,b\nhe said “this is it.”,1\n", "mac_roman"),
+        ("a,b\n5 – 10,1\n10 – 20,2\n", "mac_roman"),
+        ("a,b\nit isn’t “here”,1\nRodríguez waits…,2\nAndré – the elder,3\n", "mac_roman"),
+        ("a,b\nThe NIÑO of El Niño,1\nÉvora – Óscar,2\n", "cp1252"),
+        ("a,b\nÉ preciso já,1\nÀ la carte: “É”,2\n", "cp1252"),
+        ("a,b\nŁódź,1\nŻółkiewskiego,2\nGdańsk,3\nWrocław,4\n", "cp1250"),
+    ],
+)
+def test_texts_of_macs_are_recognised_by_their_signs(tmp_path: Path, text: str, encoding: str) -> None:
+    dataset = opened(tmp_path / "x.csv", text.encode(encoding))
+    assert dataset.read(["a"])["a"].to_pylist() == [line.split(",")[0] for line in text.splitlines()[1:]]
+
+
+def test_an_encoding_that_is_only_guessed_refuses_no_file(tmp_path: Path) -> None:
+    text = "miasto\nŁódź\nŻółkiew\nGdańsk\nWrocław\n" * 2_000
+    content = text.encode("cp1250")
+    for times in (1, 25):  # within the bytes that the encoding is guessed from, and behind them
+        dataset = opened(tmp_path / f"{times}.csv", b"a\n" + content * times + b"Gda\xf1sk\x81\n")
+        assert dataset.read(["a"])["a"].to_pylist()[-1] == "Gdańsk\x81"
+    with pytest.raises(FileProblem, match="in line 2 that are not cp1250"):
+        opened(tmp_path / "named.csv", b"a\nGda\xf1sk\x81\n" + content, encoding="cp1250").read()
+
+
+def test_broken_places_of_utf8_are_counted(tmp_path: Path) -> None:
+    content = "a\n" + "é\n" * 50
+    broken = content.encode().replace(b"\xc3\xa9\n", b"\xe9\n", 3)
+    with pytest.raises(
+        FileProblem, match=r"in line 2 that are not utf-8.*there are 2 more such places"
+    ) as refusal:
+        opened(tmp_path / "x.csv", broken).read()
+    assert refusal.value.text_in("command").endswith("or leave such lines out: --bad-lines set-aside.")
+    dataset = opened(tmp_path / "x.csv", broken, bad_lines="set-aside")
+    assert dataset.read().num_rows == 47
+
+
 NUMBERS = st.lists(
     st.one_of(
         st.integers(-(10**9), 10**9).map(Decimal),
