@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
+
 from lamella.core.errors import BadData, ReadOnlyStore
 from lamella.core.index.definition import Index, Options
 from lamella.core.index.registry import entry_of, index_of, kind_of
@@ -34,8 +36,8 @@ class TableIndex:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The state of an index: `built` of `data_files` are indexed, with `rows` rows; bytes on disk;
-    `pending_rows` that are searched in memory; and when it was last used, in UTC, if known."""
+    """The state of an index: `built` of `data_files` are indexed, with `rows` live rows; bytes on disk;
+    live `pending_rows` that are searched in memory; and when it was last used, in UTC, if known."""
 
     index: TableIndex
     num_bytes: int
@@ -180,17 +182,20 @@ class Indexes(Sequence[TableIndex]):
     def _status(self, index: Index, state: TableVersion) -> IndexStatus:
         indexes, snapshot = self._reader.indexes, state.snapshot
         kind, place = kind_of(index.kind), indexes.place
-        rows = num_bytes = built = data_files = 0
+        rows = pending = num_bytes = built = data_files = end = 0
         for segment in snapshot.segments:
+            start, end = end, end + segment.num_rows
+            first, last = np.searchsorted(snapshot.deleted_positions, (start, end)).tolist()
+            live = segment.num_rows - (last - first)
             if not isinstance(segment, FileSegment):
+                pending += live
                 continue
             path = kind.path(place, index, segment, snapshot)
             data_files += path is not None
             if path is None or path.exists():
                 built += path is not None
-                rows += segment.num_rows
+                rows += live
             num_bytes += 0 if path is None else _size_of(path)
-        pending = sum(s.num_rows for s in snapshot.segments if not isinstance(s, FileSegment))
         last_used = indexes.usage.last_used(index.stem)
         return IndexStatus(describe(index, state), num_bytes, rows, pending, built, data_files, last_used)
 

@@ -484,6 +484,15 @@ def test_status_says_size_rows_and_when_an_index_was_used(store: Store, table: T
         assert index_files(again) == []
 
 
+def test_status_counts_no_deleted_rows(table: Table) -> None:
+    table.indexes.create("n")
+    table.insert([{"n": 100_000 + number, "name": "more"} for number in range(3)])
+    deleted = table.delete(where=col("n") == 7).deleted
+    table.delete(where=col("n") == 100_001)
+    (status,) = table.indexes.status()
+    assert deleted == 5 and (status.rows, status.pending_rows) == (ROWS - 5, 2)
+
+
 def test_status_tells_an_index_that_is_to_be_built_again(store: Store, table: Table) -> None:
     table.indexes.create("n")
     (file,) = (store.path / "index").rglob("*.sorted-*")
