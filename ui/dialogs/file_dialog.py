@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from PySide6.QtCore import QDir, QFileInfo, QMimeDatabase
+from PySide6.QtCore import QDir, QFileInfo, QMimeDatabase, QObject
 from PySide6.QtGui import QAbstractFileIconProvider, QIcon
-from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QWidget
+from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QFileSystemModel, QToolButton, QWidget
 
 Kind = QAbstractFileIconProvider.IconType
 FileMode = QFileDialog.FileMode
@@ -47,6 +47,29 @@ def name_icons() -> NameIcons:
     return NameIcons()
 
 
+class _WayBack(QObject):
+    """Keeps the button Back of Qt's own dialog from leading before the folder in which the dialog began."""
+
+    def __init__(self, dialog: QFileDialog) -> None:
+        super().__init__(dialog)
+        self._count = 0
+        """How many times the button can be pressed."""
+        model, buttons = dialog.findChild(QFileSystemModel), dialog.findChildren(QToolButton)
+        named = {button.objectName(): button for button in buttons}
+        self._back, forward = named.get("backButton"), named.get("forwardButton")
+        if model is None or self._back is None or forward is None:  # a dialog of the desktop
+            return
+        model.rootPathChanged.connect(lambda _: self._move(1))
+        self._back.clicked.connect(lambda: self._move(-2))  # its change of the folder counted 1
+        forward.clicked.connect(lambda: self._move(0))
+        self._move(0)
+
+    def _move(self, step: int) -> None:
+        self._count += step
+        assert self._back is not None
+        self._back.setEnabled(self._count > 0)
+
+
 class FileDialog(QFileDialog):
     """Asks for files or a folder, beginning in `folder`, or in the folder of the last answer. It removes
     itself when it is closed."""
@@ -59,6 +82,7 @@ class FileDialog(QFileDialog):
         self.setIconProvider(name_icons())
         self.setOption(QFileDialog.Option.DontUseCustomDirectoryIcons)
         self.setDirectory(str(folder or FileDialog._last_folder or Path.home()))
+        _WayBack(self)
         self.filesSelected.connect(self._note)
         self.finished.connect(self.deleteLater)
 

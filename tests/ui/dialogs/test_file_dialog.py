@@ -10,7 +10,7 @@ import pytest
 import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QFileSystemModel, QLineEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QFileSystemModel, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import lamella.ui
@@ -120,3 +120,21 @@ def test_nothing_else_in_the_window_makes_a_file_dialog() -> None:
     root = Path(lamella.ui.__file__).parent
     users = [path.name for path in root.rglob("*.py") if QFileDialog.__name__ in path.read_text("utf-8")]
     assert users == ["file_dialog.py"]
+
+
+def test_back_leads_to_the_folder_of_the_start_and_no_further(qtbot: QtBot, parent, folder: Path) -> None:
+    dialog = ask_file(parent, "Open", print, folder)
+    model = dialog.findChild(QFileSystemModel)
+    back, forward = (dialog.findChild(QToolButton, name) for name in ("backButton", "forwardButton"))
+    assert isinstance(back, QToolButton) and isinstance(forward, QToolButton)
+    assert not back.isEnabled()
+    for path in (folder / "below", folder.parent):
+        dialog.setDirectory(str(path))
+    back.click()
+    back.click()
+    assert Path(model.rootPath()) == folder and not back.isEnabled()
+    forward.click()
+    assert Path(model.rootPath()) == folder / "below" and back.isEnabled() and forward.isEnabled()
+    back.click()
+    assert Path(model.rootPath()) == folder and not back.isEnabled()
+    dialog.reject()
