@@ -337,6 +337,6 @@ def begin(camera: Camera, most_rows: int = MOST_ROWS) -> Tour:
     crash.install(tour.errors.append)
     tour.program.tasks.failed.connect(tour.errors.append)
     tour.window.resize(*WINDOW_SIZE)
+    QCursor.setPos(tour.window.geometry().bottomRight())  # before the window is entered: no button is hovered
     tour.window.show()
-    QCursor.setPos(tour.window.geometry().bottomRight())  # otherwise the first button is hovered
     return tour

@@ -93,3 +93,21 @@ def test_ending_while_plots_wait_for_their_layout_does_not_crash(tmp_path):
     words = [sys.executable, "-X", "faulthandler", "-c", WITH_A_CHART, str(tmp_path)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+HOVERED = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QAbstractButton, QApplication
+from lamella.app import tour
+
+begun = tour.begin(tour.Camera(Path(sys.argv[1])))
+QApplication.processEvents()
+print([button.toolTip() for button in begun.window.findChildren(QAbstractButton) if button.underMouse()])
+begun.end()
+"""
+
+
+def test_no_button_is_hovered_in_pictures(tmp_path):
+    words = [sys.executable, "-c", HOVERED, str(tmp_path)]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
