@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.errors import nearest, visible
+from lamella.core.phrases import sentence_case
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.charts.dimensions import UNIT_SECONDS
 from lamella.core.query.charts.spec import (
@@ -33,12 +35,14 @@ from lamella.core.query.charts.spec import (
     HEAT_MAP,
     HISTOGRAM,
     LINE,
+    OF_ANY,
     SCATTER,
     TITLES,
     fits,
     is_moment,
     is_number,
     is_on_line,
+    phrase_of,
 )
 from lamella.ui import theme
 from lamella.ui.charts.marks import Display
@@ -54,7 +58,6 @@ ICONS = {
     BOX: "chart-box", HEAT_MAP: "chart-heat",
 }  # fmt: skip
 ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "size": "Size", "panels": "Panels"}
-OPTIONAL = ("color", "size", "panels")
 UNITS = {"": "automatic", **{unit: unit for unit in UNIT_SECONDS}}
 CONFIDENCE = "95% confidence"
 DISPLAY = {
@@ -98,6 +101,7 @@ class ChartForm(QFrame):
         self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
         self.counts = QGridLayout()
+        self.message = QLabel(wordWrap=True)
         self._heading, self.remarks = QLabel("Rows"), QLabel(wordWrap=True)
         self._build()
 
@@ -105,6 +109,8 @@ class ChartForm(QFrame):
 
     def show_spec(self, spec: ChartSpec, types: Mapping[str, pa.DataType]) -> None:
         """Show a chart; its type and the types of the columns determine the choices."""
+        if spec != self.spec:
+            self._say("")
         self.spec = spec
         self.title.setText(TITLES[spec.kind])
         self.buttons[spec.kind].setChecked(True)
@@ -112,6 +118,8 @@ class ChartForm(QFrame):
             self._types, self._kind_of_models = types, spec.kind
             for role, model in self._models.items():
                 model.setStringList([name for name, kind in types.items() if fits(spec.kind, role, kind)])
+            for box in self.boxes.values():
+                box.known = frozenset(types)
         for role, box in self.boxes.items():
             box.show_name(getattr(spec, role))
         self._show_choice(self.aggregate, AGGREGATES, spec.aggregate)
@@ -190,24 +198,51 @@ class ChartForm(QFrame):
     def _choose_column(self, role: str, name: str) -> None:
         if name == getattr(self.spec, role):
             return
-        known = self._models[role].stringList()
-        if name not in known and not (
-            (name == "" and role in (*OPTIONAL, "measure")) or (name == "" and self.spec.kind == BOX)
-        ):
-            self.show_spec(self.spec, self._types)  # restore the previous column
-            return
         change: dict[str, Any] = {role: name}
-        spec = replace(self.spec, **change)
-        if role == "measure":
-            was_count = self.spec.aggregate == "count" and not self.spec.measure
-            number = name in self._types and is_number(self._types[name])
-            if not name:
-                spec = replace(spec, aggregate="count")
-            elif was_count or (not number and spec.aggregate not in ("count", "distinct")):
-                spec = replace(spec, aggregate="mean" if number else "distinct")
+        spec, note = replace(self.spec, **change), ""
+        if role == "measure" and not name:
+            spec = replace(spec, aggregate="count")
+        elif role == "measure" and name in self._types:
+            is_of_numbers = is_number(self._types[name])
+            if not is_of_numbers and (self._counts_rows or spec.aggregate not in OF_ANY):
+                spec = replace(spec, aggregate="distinct")
+                note = f"'{visible(name)}' is {self._types[name]}, so its distinct values are counted."
+            elif self._counts_rows:
+                spec = replace(spec, aggregate="mean")
+        problem = self._problem_of(role, name, spec)
+        if problem:
+            self.show_spec(self.spec, self._types)  # restore the previous column
+            self._say(problem, is_problem=True)
+            return
         if role == "x":
             spec = replace(spec, unit="", log_x=False)
         self._take(spec)
+        self._say(note)
+
+    @property
+    def _counts_rows(self) -> bool:
+        return self.spec.aggregate == "count" and not self.spec.measure
+
+    def _problem_of(self, role: str, name: str, spec: ChartSpec) -> str:
+        """Why a column cannot be taken; empty if it can."""
+        if not name:
+            needed = role == "y" or (role == "x" and spec.kind != BOX)
+            return (
+                f"{sentence_case(phrase_of(spec.kind))} needs a column for {ROLES[role]}." if needed else ""
+            )
+        if name not in self._types:
+            guesses = " or ".join(f"'{visible(guess)}'" for guess in nearest(name, list(self._types)))
+            advice = f"Did you mean {guesses}?" if guesses else "Down lists those that can be chosen."
+            return f"There is no column '{visible(name)}'. {advice}"
+        if not fits(spec.kind, role, self._types[name]):
+            return spec.misfit(role, self._types)
+        return ""
+
+    def _say(self, text: str, is_problem: bool = False) -> None:
+        """Show why a column was not taken, or what became of it."""
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        theme.variant(self.message, "danger" if is_problem else "caption")
 
     def _choose_aggregate(self) -> None:
         chosen = self.aggregate.currentData()
@@ -255,6 +290,9 @@ class ChartForm(QFrame):
         layout.addLayout(head)
         layout.addWidget(self._kind_buttons())
         layout.addLayout(self._fields())
+        self.message.setTextFormat(Qt.TextFormat.PlainText)
+        self._say("")
+        layout.addWidget(self.message)
         for check in (self.log_x, self.log_y, *self.checks.values()):
             layout.addWidget(check)
         line = QFrame()
@@ -326,7 +364,9 @@ class ChartForm(QFrame):
             says.get(role, f"Column of the {ROLES[role].lower()}s".replace("panelss", "panels"))
         )
         box.setPlaceholderText(
-            {"measure": "rows"}.get(role, "none" if role in OPTIONAL else "Choose a column")
+            {"measure": "rows"}.get(
+                role, "none" if role in ("color", "size", "panels") else "Choose a column"
+            )
         )
         box.setMinimumWidth(theme.current().px(48))
         box.chosen.connect(lambda name, role=role: self._choose_column(role, name.strip()))

@@ -213,6 +213,8 @@ class ColumnBox(QLineEdit):
         super().__init__(name, parent)
         self._names, self._last = names, name
         self._entered_by_mouse = False
+        self.known: frozenset[str] = frozenset()
+        """Columns beside those of the model: their names are not completed to others."""
         self.setAccessibleName("Column")
         self.setPlaceholderText("Choose a column")
         self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow, a field's padding is wasted space
@@ -276,7 +278,7 @@ class ColumnBox(QLineEdit):
     def _take_only_match(self) -> None:
         """Complete the typed text if only one column matches it."""
         typed, names = self.text(), self._names.stringList()
-        if not typed or typed in names:
+        if not typed or typed in names or typed in self.known:
             return
         folded = typed.casefold()
         same = [name for name in names if name.casefold() == folded]

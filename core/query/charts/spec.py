@@ -166,7 +166,7 @@ class ChartSpec:
                 else replace(spec, y=next((n for n in types if self._is_y(kind, n, types)), ""))
             )
         if kind in AGGREGATED and self.kind in (SCATTER, BOX):
-            measured = self.y if fits(kind, "measure", types.get(self.y)) else ""
+            measured = self.y if self.y in types and is_number(types[self.y]) else ""
             return replace(spec, measure=measured, aggregate="mean" if measured else "count")
         if (
             kind == HISTOGRAM
@@ -195,41 +195,51 @@ class ChartSpec:
                 continue
             if not name and not (self.kind == BOX and role == "x"):
                 return f"Choose a column for {word}."
-            if name and not fits(self.kind, role, types[name]):
-                wants = f"{word} of a {TITLES[self.kind].lower()} {_WANTS[self.kind, role]}"
-                return f"{wants}, and '{name}' is {types[name]}."
-        for role, word in (("color", "Colour"), ("panels", "Panels")):
-            name = getattr(self, role)
-            if name and name in self.columns and not fits(self.kind, role, types[name]):
-                return f"{word} {_WANTS_SINGLE}, and '{name}' is {types[name]}."
-        if self.has_size and self.size and not fits(self.kind, "size", types[self.size]):
-            return f"The size of a point takes numbers, and '{self.size}' is {types[self.size]}."
-        return self._measure_problem(types)
-
-    def _measure_problem(self, types: Types) -> str:
-        if not self.has_measure or self.aggregate == "count":
-            return ""
-        if not self.measure:
+            if misfit := self.misfit(role, types):
+                return misfit
+        for role in ("color", "panels", "size"):
+            if misfit := self.misfit(role, types):
+                return misfit
+        if self.has_measure and self.aggregate != "count" and not self.measure:
             return f"Choose a column for the {AGGREGATES[self.aggregate]}."
-        kind = types[self.measure]
-        if self.aggregate not in OF_ANY and not is_number(kind):
-            return f"The {AGGREGATES[self.aggregate]} takes numbers, and '{self.measure}' is {kind}."
-        return ""
+        return self.misfit("measure", types)
+
+    def misfit(self, role: str, types: Types) -> str:
+        """Why the column of a role does not suit it, and what to do; empty if it does."""
+        name = getattr(self, role)
+        if not name or name not in self.columns or name not in types:
+            return ""
+        if role == "measure" and fits(self.kind, role, types[name]):
+            if self.aggregate in OF_ANY or is_number(types[name]):
+                return ""
+            wants, instead = (
+                f"The {AGGREGATES[self.aggregate]} takes numbers",
+                ", or count its distinct values",
+            )
+        elif fits(self.kind, role, types[name]):
+            return ""
+        elif role == "size":
+            wants, instead = "The size of a point takes numbers", ""
+        elif role in ("x", "y"):
+            takes, instead = _WANTS[self.kind, role]
+            wants = f"{role.upper()} of {phrase_of(self.kind)} {takes}"
+        else:
+            wants, instead = f"{_WORDS_ON_SCREEN[role]} {_WANTS_SINGLE}", ""
+        return f"{wants}, and '{name}' is {types[name]}. Choose another column{instead}."
 
 
 _LINE_TYPES = frozenset(
     {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIME, Kind.DURATION}
 )
-_WANTS = {
-    (HISTOGRAM, "x"): "takes numbers or times",
-    (SCATTER, "x"): "takes numbers or times",
-    (SCATTER, "y"): "takes numbers or times",
-    (BOX, "y"): "takes numbers",
-}
+_WORDS_ON_SCREEN = {"measure": "Y", "color": "Colour", "panels": "Panels"}
 _WANTS_SINGLE = "takes single values"
-for _kind in TITLES:
-    for _role in ("x", "y"):
-        _WANTS.setdefault((_kind, _role), _WANTS_SINGLE)
+_WANTS = {(kind, role): (_WANTS_SINGLE, "") for kind in TITLES for role in ("x", "y")} | {
+    (HISTOGRAM, "x"): ("takes numbers or times", ", or a bar chart"),
+    (SCATTER, "x"): ("takes numbers or times", ", or a box plot"),
+    (SCATTER, "y"): ("takes numbers or times", ", or a heat map"),
+    (BOX, "y"): ("takes numbers", ", or a heat map"),
+}
+"""What an axis takes, and which other chart takes more."""
 
 
 _LONGITUDES, _LATITUDES = ("longitude", "long", "lon", "lng"), ("latitude", "lat")
@@ -239,6 +249,11 @@ _WORDS = re.compile(r"[a-z]+")
 def _is_called(name: str, words: Sequence[str]) -> bool:
     """Whether one of the words in a name is among `words`, as in `start_lon`."""
     return not set(words).isdisjoint(_WORDS.findall(name.casefold()))
+
+
+def phrase_of(kind: str) -> str:
+    """A type of chart within a sentence, such as "an area chart"."""
+    return f"{'an' if kind == AREA else 'a'} {TITLES[kind].lower()}"
 
 
 def is_on_line(kind: pa.DataType) -> bool:
@@ -268,7 +283,7 @@ def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
         return is_on_line(type)
     if (kind, role) == (BOX, "y") or role == "size":
         return is_number(type) and is_on_line(type)
-    return is_number(type) if role == "measure" else True
+    return True
 
 
 def suggest(names: Sequence[str], types: Types) -> ChartSpec:

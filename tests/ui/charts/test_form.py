@@ -1,0 +1,86 @@
+"""The panel beside a chart takes columns, or says why it does not."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lamella.core.query.charts import ChartSpec
+from lamella.ui.charts.form import ChartForm
+
+TYPES = {
+    "day": pa.date32(),
+    "delay": pa.float64(),
+    "carrier": pa.string(),
+    "carrier_id": pa.int64(),
+    "tags": pa.list_(pa.string()),
+}
+
+
+@pytest.fixture
+def form(qtbot) -> ChartForm:
+    form = ChartForm()
+    qtbot.addWidget(form)
+    return form
+
+
+def enter(form: ChartForm, role: str, text: str) -> None:
+    form.boxes[role].setText(text)
+    form.boxes[role].editingFinished.emit()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [ChartSpec("line", "day"), ChartSpec("line", "day", measure="delay", aggregate="median")],
+)
+def test_the_distinct_values_of_a_text_along_y_are_counted(form: ChartForm, before: ChartSpec) -> None:
+    form.show_spec(before, TYPES)
+    assert "carrier" in form.boxes["measure"].completer().model().stringList()
+    enter(form, "measure", "carrier")
+    assert form.spec == ChartSpec("line", "day", measure="carrier", aggregate="distinct")
+    assert form.message.text() == "'carrier' is string, so its distinct values are counted."
+    enter(form, "color", "carrier")
+    assert form.message.isHidden()
+
+
+@pytest.mark.parametrize(
+    ("spec", "role", "text", "problem"),
+    [
+        (
+            ChartSpec("scatter", "delay", "carrier_id"), "y", "carrier",
+            "Y of a scatter plot takes numbers or times, and 'carrier' is string. Choose another column, or a"
+            " heat map.",
+        ),
+        (
+            ChartSpec("area", "day"), "x", "tags",
+            "X of an area chart takes single values, and 'tags' is list<item: string>. Choose another"
+            " column.",
+        ),
+        (
+            ChartSpec("line", "day"), "measure", "tags",
+            "Y takes single values, and 'tags' is list<item: string>. Choose another column.",
+        ),
+        (ChartSpec("area", "day"), "x", "", "An area chart needs a column for X."),
+        (
+            ChartSpec("line", "day"), "color", "carier",
+            "There is no column 'carier'. Did you mean 'carrier' or 'carrier_id'?",
+        ),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_not_taken_is_answered_with_the_reason(
+    form: ChartForm, spec: ChartSpec, role: str, text: str, problem: str
+) -> None:
+    form.show_spec(spec, TYPES)
+    enter(form, role, text)
+    assert form.spec == spec and form.boxes[role].text() == getattr(spec, role)
+    assert form.message.text() == problem and not form.message.isHidden()
+    enter(form, "panels", "carrier")
+    assert form.message.isHidden()
+
+
+def test_the_name_of_a_text_is_not_completed_to_that_of_a_number(form: ChartForm) -> None:
+    form.show_spec(ChartSpec("histogram", "delay"), TYPES)
+    enter(form, "x", "carrier")
+    assert form.spec.x == "delay" and "'carrier' is string" in form.message.text()
+    enter(form, "x", "carrier_i")
+    assert form.spec.x == "carrier_id"
