@@ -13,6 +13,7 @@ import pyarrow as pa
 from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
+    QRect,
     QRectF,
     QSignalBlocker,
     QSize,
@@ -59,8 +60,6 @@ Index = QModelIndex | QPersistentModelIndex
 MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
 HEIGHT = 72
-LEAST_VALUES = 5
-"""The minimum number of visible values, however low the window is."""
 BAR = 6
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
@@ -356,6 +355,7 @@ class ColumnPage(QWidget):
             self.histogram.show_card(None)
             self.figures.clear()
             self.values.clear()
+            self._fit_values()
             return
         figures_ = figures.part or figures.whole
         self.histogram.show_card(figures.card)
@@ -385,6 +385,7 @@ class ColumnPage(QWidget):
         self.figures.clear()
         self.figures.setHeaderLabels(["", "", ""])
         self.values.clear()
+        self._fit_values()
 
     def show_values(self, values: Values, rows: int) -> None:
         self._listed_values = values, rows
@@ -405,6 +406,17 @@ class ColumnPage(QWidget):
             if not text:
                 item.setForeground(0, look.color("faint"))
             self.values.addTopLevelItem(item)
+        self._fit_values()
+
+    def _fit_values(self) -> None:
+        """Give the list the height of all its values: what does not fit is scrolled with the page."""
+        count = self.values.topLevelItemCount()
+        self.values.setFixedHeight(count * self.values.sizeHintForRow(0) + 2 if count else 0)
+
+    def place_of(self, item: QTreeWidgetItem) -> QRect:
+        """Where a value is on the page."""
+        rect = self.values.visualItemRect(item)
+        return QRect(self.values.viewport().mapTo(self, rect.topLeft()), rect.size())
 
     def _restyle(self) -> None:
         """Restyle the items of the lists, which keep the font and colours that they were given."""
@@ -429,7 +441,6 @@ class ColumnPage(QWidget):
             item.setForeground(2, theme.current().color("muted"))
             self.figures.addTopLevelItem(item)
         line = max(1, self.figures.sizeHintForRow(0))
-        self.values.setMinimumHeight(LEAST_VALUES * line)
         header = self.figures.header().sizeHint().height()
         self.figures.setFixedHeight(self.figures.topLevelItemCount() * line + header + 2)
 
@@ -473,7 +484,8 @@ class ColumnPage(QWidget):
                 tree.header().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
         self.values.setHeaderHidden(True)
         self.values.setItemDelegateForColumn(0, BarPainter(self.values))
-        self.values.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.values.setUniformRowHeights(True)
+        self.values.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.values.setToolTip("Double-click a value to see its rows")
         self.figures.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
         layout = QVBoxLayout(self)
@@ -492,9 +504,10 @@ class ColumnPage(QWidget):
         )
         for widget in top:
             layout.addWidget(widget)
-        layout.addWidget(self.values, 1)
+        layout.addWidget(self.values)
         theme.variant(self.rules, "ghost")
         layout.addWidget(self.rules, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addStretch(1)
         theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
         self.histogram.filter_requested.connect(self.filter_requested)

@@ -177,6 +177,11 @@ class Inspector(QFrame):
         else:
             super().keyPressEvent(event)
 
+    def _scroll_to_value(self, value: QTreeWidgetItem | None) -> None:
+        if value is not None:
+            place = self.column_page.place_of(value)
+            self._scrolled.ensureVisible(place.left(), place.center().y(), 0, place.height())
+
     def close_page(self) -> None:
         self.hide()
         self.closed.emit()
@@ -355,6 +360,7 @@ class Inspector(QFrame):
         self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scrolled.setWidget(self.column_page)
         self.column_page.setAutoFillBackground(False)
+        self.column_page.values.currentItemChanged.connect(self._scroll_to_value)
         for widget in (self.row_page, self._scrolled, self.table_page, self.history_page):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)

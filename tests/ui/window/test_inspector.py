@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractScrollArea, QTreeWidget, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
@@ -163,6 +164,27 @@ def test_values_are_searched_and_one_is_a_filter(
     qtbot.waitUntil(lambda: [line[0] for line in lines(page.values)] == ["UA"])
     page.values.itemActivated.emit(page.values.topLevelItem(0), 0)
     assert settled().where == (col("carrier") == "UA")
+
+
+def test_the_column_page_has_one_scroll_bar_also_in_a_small_window_with_large_text(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to
+) -> None:
+    """All values are reached by the keys: the page scrolls with them."""
+    theme.current().set_text_scale(1.5)
+    window.resize(1000, 700)
+    go_to(table_tab, 0, "delay")
+    opened(qtbot, window, table_tab, "column")
+    page = table_tab.inspector.column_page
+    qtbot.waitUntil(lambda: page.values.topLevelItemCount() == 50)
+    bars = [area.verticalScrollBar() for area in table_tab.inspector.findChildren(QAbstractScrollArea)]
+    qtbot.waitUntil(lambda: sum(bar.isVisible() for bar in bars) == 1)
+    assert [bar.maximum() > 0 for bar in bars].count(True) == 1
+    page.values.setFocus()
+    for _ in range(2):  # the first one makes a value the current one
+        QTest.keyClick(page.values, Qt.Key.Key_End)
+    last = page.values.visualItemRect(page.values.currentItem())
+    assert page.values.indexOfTopLevelItem(page.values.currentItem()) == 49
+    assert page.values.viewport().visibleRegion().contains(last)
 
 
 @pytest.mark.slow
