@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
@@ -105,14 +106,16 @@ class Legend(QScrollArea):
         self.entries = {}
 
 
-MOST_LINES = 2
+MOST_LINES = 3
 
 
 class LegendLine(Legend):
-    """The legend above several plots: as many entries per line as there is room for, in two lines at most."""
+    """The legend above several plots: as many entries per line as there is room for, in three lines at most;
+    names are cut off where more would be needed, but not in tooltips."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._flow = FlowLayout(theme.XS)
         holder = QWidget()
         holder.setLayout(self._flow)
@@ -137,14 +140,21 @@ class LegendLine(Legend):
     def _fit(self) -> None:
         line = max((entry.sizeHint().height() for entry in self.entries.values()), default=0)
         width = max(1, self.viewport().width())
-        for sample in (SAMPLE_WIDTH, SHORT_SAMPLE_WIDTH):
+        abreast = math.ceil(len(self.entries) / MOST_LINES)
+        share = (width - theme.XS * (abreast - 1)) // max(1, abreast)
+        height = 0
+        for sample, most, lines in (
+            (SAMPLE_WIDTH, WIDEST, 1),
+            (SHORT_SAMPLE_WIDTH, WIDEST, MOST_LINES),
+            (SHORT_SAMPLE_WIDTH, max(SHORT_SAMPLE_WIDTH, min(WIDEST, share)), MOST_LINES),
+        ):
             for entry in self.entries.values():
                 entry.sample_width = sample
-                entry.setFixedWidth(min(WIDEST, entry.sizeHint().width()))
-            lines = self._flow.heightForWidth(width)
-            if lines <= line + theme.XS:
+                entry.setFixedWidth(min(most, entry.sizeHint().width()))
+            height = self._flow.heightForWidth(width)
+            if height <= lines * (line + theme.XS):
                 break
-        self.setFixedHeight(min(lines, MOST_LINES * line + theme.XS))
+        self.setFixedHeight(height)
 
 
 class LegendEntry(QAbstractButton):
