@@ -28,6 +28,8 @@ from lamella.ui.slices import Slices
 SMALLEST, LARGEST = 0.05, 3.0
 ZOOM_STEP = 1.2
 MARGIN = 48.0
+OVER_BOXES = 1.5
+"""The Z value of the selected line, between those of boxes and of a line that is being drawn."""
 MOST_AT_ONCE, MOST_ROUTED = 20, 400
 """The maximum number of lines that are routed without a pause, and up to which all lines are routed again
 when a box has moved."""
@@ -176,11 +178,12 @@ class Canvas(QGraphicsView):
                 box.set_keys(own)
 
     def choose(self, name: str) -> None:
-        """Select a connection and highlight the columns of its ends; none for an empty name."""
+        """Select a connection, show its label over the boxes, and highlight the columns of its ends; none for
+        an empty name."""
         chosen = self.lines.get(name)
         for line in self.lines.values():
             line.is_chosen = line is chosen
-            line.setZValue(0.5 if line is chosen else 0)
+            line.setZValue(OVER_BOXES if line is chosen else 0)
             line.update()
         for box in self.boxes.values():
             box.marked = ()

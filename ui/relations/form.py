@@ -3,7 +3,7 @@ in."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QStringListModel, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -250,6 +250,15 @@ class RelationForm(QDialog):
     def say(self, error: Exception) -> None:
         """Say why the relation was not declared; the form stays open."""
         self.reason.say(message(error))
+
+    def event(self, event: QEvent) -> bool:
+        """Grow for another pair of columns and for messages of several lines, which would cut off fields."""
+        handled = super().event(event)
+        if event.type() is QEvent.Type.LayoutRequest and self.layout() is not None:
+            needs = self.layout().totalHeightForWidth(self.width())
+            if needs > self.height():
+                self.resize(self.width(), needs)
+        return handled
 
     def done(self, result: int) -> None:
         self._stop()

@@ -282,7 +282,7 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
 
 def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
     return {
-        "relations": window.diagrams.show,
+        "relations": lambda: window.diagrams.show(window.consoles.front_store),
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
         "theme_system": lambda: window.appearance.set_mode("system"),

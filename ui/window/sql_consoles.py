@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
@@ -52,6 +53,13 @@ class SqlConsoles(QObject):
         current: Any = self._window.tabs.current
         console: SqlConsole | None = current if is_console(current) else None
         return console
+
+    @property
+    def front_store(self) -> Path | None:
+        """The folder of the store of the console in front, if any."""
+        current = self.current
+        store = None if current is None else current.names.current
+        return None if store is None else store.store.path
 
     def show(self) -> None:
         """Show the console opened last; if a console is in front, or none is open, open a new one."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 class Consoles(Protocol):
     """The SQL consoles, as far as actions need to know them."""
 
+    @property
+    def front_store(self) -> Path | None: ...
+
     def show(self) -> None: ...
 
     def make(self, state: Mapping[str, Any] | None = None) -> QWidget: ...

@@ -148,6 +148,10 @@ def test_dragging_from_column_to_column_declares_a_relation_and_undo_takes_it_ba
     qtbot.waitUntil(
         lambda: "0 of 4 rows point at a row of airlines, 4 point at nothing" in form.outcome.text()
     )
+    form.outcome.setText("A long message. " * 30)
+    box = form.pairs.rows[0].boxes[0]
+    qtbot.waitUntil(lambda: form.height() >= form.layout().totalHeightForWidth(form.width()))
+    assert box.visibleRegion().boundingRect().height() == box.height() >= box.minimumSizeHint().height()
     form.name.setText("namesake")
     qtbot.keyClick(form, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(diagram) == ["carrier", "chief", "namesake"])
@@ -234,6 +238,8 @@ def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     assert diagram.canvas.lines[name].connection.text == "fleet.airline → airlines.code"
     diagram.panel.chosen.emit(name)
     assert "different values are there" in diagram.panel.about.text()
+    boxes = diagram.canvas.boxes.values()
+    assert all(diagram.canvas.lines[name].zValue() > box.zValue() for box in boxes)
     qtbot.mouseClick(diagram.panel.buttons["accept"], LEFT)
     qtbot.waitUntil(lambda: "fleet_airline" in names(diagram))
     settle(qtbot, diagram)
@@ -452,6 +458,23 @@ def test_five_hundred_tables_are_drawn_without_meeting(qtbot: QtBot) -> None:
 
 
 @pytest.mark.slow
+def test_the_diagram_is_of_the_store_of_the_console_in_front(
+    qtbot: QtBot, window: MainWindow, store: Store, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "other") as other:
+        other.create_table("t", {"n": [1]})
+    window.open_paths([tmp_path / "other"])
+    qtbot.waitUntil(lambda: len(window.library.stores) == 2)
+    window.commands["sql"].trigger()
+    console = window.consoles.current
+    assert console is not None
+    console.names.store = str(tmp_path / "other")
+    assert console.names.current is not None
+    window.commands["relations"].trigger()
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    assert window.diagrams.current.store.path == tmp_path / "other"
+
+
 def test_a_store_without_tables_says_what_to_do(qtbot: QtBot, window: MainWindow, store: Store) -> None:
     window.diagrams.show(store.path)
     qtbot.waitUntil(lambda: window.diagrams.current is not None and window.diagrams.current.empty.isVisible())
