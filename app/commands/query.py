@@ -36,6 +36,7 @@ from lamella.core.query.builder import Query
 from lamella.core.query.expressions import ColumnReference
 from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
+from lamella.core.query.sql.changes import change_statement
 from lamella.core.query.sql.dialects import translate
 from lamella.core.query.sql.problems import excerpt, in_words, place_of_problem
 from lamella.core.query.sql.sources import Sources
@@ -220,6 +221,11 @@ def _rows_of_statement(source: Source, arguments: argparse.Namespace, job: Job) 
 def _explained(problem: LamellaError, text: str, names: Sources | None, job: Job) -> LamellaError:
     """The problem of a statement as the SQL console describes it, with its place, and the form that DuckDB
     reads if the statement was written for another database."""
+    if isinstance(problem, BadSql):
+        try:
+            change_statement(text)
+        except BadSql as refusal:  # it is no statement here, whether changes are allowed or not
+            problem = refusal
     what, fix = in_words(problem, "command")
     place = place_of_problem(problem, text)
     if place is not None:

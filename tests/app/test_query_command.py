@@ -319,3 +319,12 @@ def test_advice_about_statements_fits_the_command_line(
         file = _refused(capsys, "query", shop, f"select * from {reference}")
         assert "allow it: --files." in file and "files=True" not in file
     assert "add --write." in _refused(capsys, "query", shop, "delete from sales")
+    assert "lamella index STORE:TABLE" in _refused(capsys, "query", shop, "create index i on sales (city)")
+    assert "the window's sidebar" in _refused(capsys, "query", shop, "drop table sales", "--write")
+
+
+def test_a_misspelt_statement_is_answered_with_the_one_that_is_meant(
+    shop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = _refused(capsys, "query", shop, "selct city from sales")
+    assert error == "lamella: No statement begins with SELCT. Did you mean 'select'?\n"

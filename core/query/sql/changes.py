@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadSql, instead_of
+from lamella.core.errors import Advice, BadSql, instead_of
 from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.problems import missing_part
 from lamella.core.query.sql.script import with_semicolons
@@ -174,20 +174,43 @@ _REFUSED_STATEMENTS = frozenset(
 """The first words of other statements that databases have."""
 _NO_TRANSACTIONS = "Leave it out: each change is one commit, which undo reverts"
 _NO_PREPARATION = "Run the statement itself, with $name for its parameters"
+_UPSERT = Advice(
+    "Use table.upsert(rows, on=…)",
+    "Import the rows into the table, or use table.upsert(rows, on=…) in Python",
+    "Use lamella change STORE:TABLE --upsert FILE --on COLUMNS",
+)
+_OPEN_FILE = Advice(
+    "Name the file itself in the statement, and allow it: files=True",
+    "Open the file instead: statements can name everything that is open",
+    "Query the file itself, or name it in the statement and allow it: --files",
+)
+_EXPORT = Advice(
+    "Run a SELECT instead, and write its answer",
+    "Run a SELECT instead, and export its rows",
+    "Run a SELECT instead, with --format csv",
+)
+_DROP_FIRST = Advice(
+    "Drop the table first: store.drop_table",
+    "Drop the table first, in the sidebar",
+    "Drop the table first, in the window's sidebar or with store.drop_table in Python",
+)
 _INSTEAD = {
-    "alter": "Change columns in the menu of their header, or with table.columns in Python",
-    "attach": "Open the file instead: statements can name everything that is open",
-    "copy": "Run a SELECT instead, and export its rows",
-    "export": "Run a SELECT instead, and export its rows",
-    "import": "Open the files instead: statements can name everything that is open",
-    "drop": "Drop tables in the sidebar, or with store.drop_table in Python",
+    "alter": Advice(
+        "Change columns with table.columns",
+        "Change columns in the menu of their header",
+        "Change columns in the window, in the menu of their header, or with table.columns in Python",
+    ),
+    "drop": Advice(
+        "Drop tables with store.drop_table",
+        "Drop tables in the sidebar",
+        "Drop tables in the window's sidebar, or with store.drop_table in Python",
+    ),
     "truncate": "Write DELETE FROM t",
-    "merge": "Use table.upsert(rows, on=…) in Python",
+    "merge": _UPSERT,
     "use": "Leave it out, and name tables of other stores as store.table",
     "pragma": "DESCRIBE t lists the columns of a table",
-    **dict.fromkeys(
-        ("install", "load"), "Open the file instead: statements can name everything that is open"
-    ),
+    **dict.fromkeys(("attach", "import", "install", "load"), _OPEN_FILE),
+    **dict.fromkeys(("copy", "export"), _EXPORT),
     **dict.fromkeys(("set", "reset"), "Leave it out: the program chooses the settings"),
     **dict.fromkeys(("begin", "start", "commit", "rollback", "end"), _NO_TRANSACTIONS),
     **dict.fromkeys(("prepare", "execute", "deallocate"), _NO_PREPARATION),
@@ -201,24 +224,28 @@ _CLAUSES: dict[type[exp.Expr], set[str]] = {
 }
 _KINDS = {exp.Insert: _inserting, exp.Update: _updating, exp.Delete: _deleting, exp.Create: _creating}
 _NO_PART_OF_INSERT = {
-    "conflict": ("ON CONFLICT", "Use table.upsert(rows, on=…)"),
-    "alternative": ("OR REPLACE or OR IGNORE", "Use table.upsert(rows, on=…)"),
+    "conflict": ("ON CONFLICT", _UPSERT),
+    "alternative": ("OR REPLACE or OR IGNORE", _UPSERT),
     "returning": ("RETURNING", "Leave RETURNING out"),
     "default": ("DEFAULT VALUES", "Give VALUES or a SELECT"),
 }
 
 
 _INSTEAD_OF_CREATE = {
-    "VIEW": "Save the steps or the result of a SELECT as a view; in Python, with store.views.save",
-    "INDEX": "Create it with Indexes… (Ctrl+Shift+I) of its table, or with table.indexes in Python",
+    "VIEW": Advice(
+        "Save a query as a view with store.views.save",
+        "Save the steps or the result of a SELECT as a view",
+        "Save the steps of a query as a view in the window, or with store.views.save in Python",
+    ),
+    "INDEX": Advice(
+        "Create it with table.indexes",
+        "Create it with Indexes… (Ctrl+Shift+I) of its table",
+        "Create it with lamella index STORE:TABLE COLUMNS",
+    ),
 }
 _NO_PART_OF_CREATE = (
-    ("replace", "OR REPLACE", "Drop the table first, in the sidebar or with store.drop_table"),
-    (
-        "exists",
-        "IF NOT EXISTS",
-        "Leave IF NOT EXISTS out, or drop the table first, in the sidebar or with store.drop_table",
-    ),
+    ("replace", "OR REPLACE", _DROP_FIRST),
+    ("exists", "IF NOT EXISTS", "Leave IF NOT EXISTS out: an existing table is never replaced"),
     ("properties", "with TEMP or other properties", "Write CREATE TABLE t AS SELECT …"),
 )
 

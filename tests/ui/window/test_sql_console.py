@@ -85,7 +85,7 @@ def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run
 @pytest.mark.slow
 def test_a_refusal_ends_in_one_full_stop(run):
     refusal = message(run("drop table flights; select 1", CONTROL | SHIFT))
-    assert refusal.endswith("or with store.drop_table in Python. 1 statement after it did not run.")
+    assert refusal.endswith(". Drop tables in the sidebar. 1 statement after it did not run.")
 
 
 @pytest.mark.slow
