@@ -259,7 +259,7 @@ class Program:
         self.window.tabs.current_changed.disconnect(self._watch_first_tab)
 
         def look() -> None:
-            if tab.view is not None and tab.view.num_rows and tab.grid.grid_model.pages.settled:
+            if tab.view is not None and tab.view.num_rows and tab.grid.grid_model.pages.is_settled:
                 tab.grid.painted.disconnect(look)
                 log.info(FIRST_ROWS_PAINTED, tab.dataset.name, len(sys.modules))
 

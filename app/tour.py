@@ -171,8 +171,8 @@ def loaded_tab(tour: Tour) -> DatasetTab:
             and tab.view is not None
             and not tab.loader.running
             and not tour.program.tasks.running
-            and tab.grid.grid_model.pages.settled
-            and tab.grid.cards.loader.settled
+            and tab.grid.grid_model.pages.is_settled
+            and tab.grid.cards.loader.is_settled
             and tour.is_idle
         )
 

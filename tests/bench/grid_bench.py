@@ -79,7 +79,7 @@ def jumps(grid: GridView, count: int, seed: int = 1) -> list[float]:
         row = chance.randrange(grid.grid_model.num_rows)
         started = time.perf_counter()
         grid.scroll_to_row(row)
-        until(lambda: grid.grid_model.pages.settled, grid)
+        until(lambda: grid.grid_model.pages.is_settled, grid)
         times.append(1000 * (time.perf_counter() - started))
     return times
 
@@ -116,7 +116,7 @@ def measure(name: str, view: View, tasks: Tasks, app: Watched, count: int) -> No
     pane.show()
     started = time.perf_counter()
     pane.grid.show_rows(view)
-    until(lambda: pane.grid.grid_model.pages.settled, pane.grid)
+    until(lambda: pane.grid.grid_model.pages.is_settled, pane.grid)
     print(f"{name}: {view.num_rows:,} rows, first page after {1000 * (time.perf_counter() - started):.0f} ms")
     jumps(pane.grid, 5, seed=0)
     app.take_held()

@@ -133,7 +133,7 @@ class Session:
             tab = self.window.tabs.dataset_tab
             if tab is None or tab.content is None or tab.loader.running:
                 return False
-            return tab.grid.grid_model.pages.settled and not self.tasks.running
+            return tab.grid.grid_model.pages.is_settled and not self.tasks.running
 
         self.wait(is_settled)
 

@@ -263,7 +263,7 @@ program.open([Path(sys.argv[1])], False)
 tabs = program.window.tabs
 assert wait_until(lambda: tabs.dataset_tab and tabs.dataset_tab.view, 30)
 assert wait_until(lambda: program.window.sidebar.num_stores, 30)
-assert wait_until(lambda: tabs.dataset_tab.grid.grid_model.pages.settled, 30)
+assert wait_until(lambda: tabs.dataset_tab.grid.grid_model.pages.is_settled, 30)
 print(sorted(name for name in sys.modules if name.startswith(late)))
 program.window.close()
 """

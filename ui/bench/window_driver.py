@@ -170,7 +170,7 @@ class LamellaWindow(WindowSystem):
         self._pieces = []
         rows = self._until_painted(do)
         first = self._wait(lambda: self.tab.grid.cards.loader.num_exact > 0)
-        all_ = first + self._wait(lambda: self.tab.grid.cards.loader.settled)
+        all_ = first + self._wait(lambda: self.tab.grid.cards.loader.is_settled)
         self._settle()
         values = self._values(range(min(COMPARED_ROWS, self._num_rows)))
         answer = digest_of_rows(self._num_rows, values)
@@ -284,7 +284,7 @@ class LamellaWindow(WindowSystem):
             nonlocal painted
             tab = self.window.tabs.dataset_tab
             is_open = tab is not None and not tab.loader.running and self._shows_its_line()
-            painted = is_open and (not rows_too or tab.grid.grid_model.pages.settled)
+            painted = is_open and (not rows_too or tab.grid.grid_model.pages.is_settled)
 
         began = time.perf_counter()
         self._work(do)
@@ -332,8 +332,8 @@ class LamellaWindow(WindowSystem):
         grid = self.tab.grid
         yield bool(self.window.tasks.running)
         yield self.tab.loader.running
-        yield not grid.grid_model.pages.settled
-        yield not grid.cards.loader.settled
+        yield not grid.grid_model.pages.is_settled
+        yield not grid.cards.loader.is_settled
 
     def _work(self, do: Callable[[], object]) -> None:
         began = time.thread_time()

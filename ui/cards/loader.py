@@ -73,7 +73,7 @@ class CardLoader(QObject):
         return sum(name in self._final for name in self._requested_columns)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether all requested cards are exact by now."""
         return not self._running and all(name in self._final for name in self._requested_columns)
 

@@ -168,7 +168,7 @@ class CardStrip(QWidget):
     def _want(self) -> None:
         if not self._is_shown or self._waits:
             return
-        if not self._grid.grid_model.pages.settled:  # rows have priority over cards
+        if not self._grid.grid_model.pages.is_settled:  # rows have priority over cards
             self._soon.start(AFTER_ROWS_MS)
             return
         self._soon.stop()

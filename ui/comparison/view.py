@@ -90,7 +90,7 @@ class ComparisonView(QWidget):
     @property
     def is_settled(self) -> bool:
         """Whether everything requested is on screen."""
-        return not self.running and self.rows is not None and self.grid.grid_model.pages.settled
+        return not self.running and self.rows is not None and self.grid.grid_model.pages.is_settled
 
     @property
     def status(self) -> str:

@@ -29,7 +29,7 @@ from lamella.core.query.steps import (
     Where,
 )
 from lamella.ui.formats.shading import Shading
-from lamella.ui.grid.texts import ROUNDED, screen_texts
+from lamella.ui.grid.texts import ROUNDED_MARK, screen_texts
 
 MOST_DIGITS = 20
 LARGEST_PLAIN = 10**21
@@ -134,7 +134,7 @@ def formatted_number(value: Decimal, form: Format) -> str:
     rounded = _round(value, form)
     text = _separate(f"{rounded.copy_abs():,f}", form)
     if rounded == 0 and value != 0:
-        return f"{ROUNDED}{text}"
+        return f"{ROUNDED_MARK}{text}"
     return f"-{text}" if rounded < 0 else text
 
 
@@ -177,7 +177,7 @@ def _number(value: Decimal, form: Format) -> str:
 
 def with_affixes(text: str, form: Format) -> str:
     """A number with prefix and suffix; the prefix follows the sign: -€5."""
-    mark, digits = (text[0], text[1:]) if text[:1] in ("-", ROUNDED) else ("", text)
+    mark, digits = (text[0], text[1:]) if text[:1] in ("-", ROUNDED_MARK) else ("", text)
     return f"{mark}{form.prefix}{digits}{form.suffix}"
 
 
@@ -494,7 +494,7 @@ def in_format(text: str, form: Format) -> str:
     if known.write is _spans or known.id == "plain":
         return text
     try:
-        return known.write(pa.array([text.lstrip(ROUNDED)]), form)[0] or ""
+        return known.write(pa.array([text.lstrip(ROUNDED_MARK)]), form)[0] or ""
     except InvalidOperation:
         return text
 

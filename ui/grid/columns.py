@@ -52,7 +52,7 @@ class GridColumns:
     types: Sequence[pa.DataType] = ()
     right: Sequence[bool] = ()
     """For each column, whether it is aligned to the right."""
-    signed: Sequence[bool] = ()
+    has_minus: Sequence[bool] = ()
     """For each column, whether negative values begin with a minus sign."""
     fractions: Mapping[int, Fraction] = field(default_factory=dict)
     """How decimal places are aligned, for the columns in which they are."""

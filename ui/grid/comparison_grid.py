@@ -41,12 +41,12 @@ def text_before(model: GridModel, row: int, column: int) -> tuple[bool, str | No
 class ComparedModel(GridModel):
     """Tells screen readers how rows and cells differ."""
 
-    compared: ComparedRows | None = None
+    compared_rows: ComparedRows | None = None
 
     def kind(self, row: int) -> RowChange:
-        if self.compared is None or not 0 <= row < self.compared.num_rows:
+        if self.compared_rows is None or not 0 <= row < self.compared_rows.num_rows:
             return RowChange.SAME
-        return RowChange(int(self.compared.kinds(row, 1)[0]))
+        return RowChange(int(self.compared_rows.kinds(row, 1)[0]))
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         text = super().data(index, role)
@@ -79,7 +79,7 @@ class ComparedPainter(CellPainter):
             kind: look.color(f"{ink}_soft") for kind, ink in INKS.items() if kind is not RowChange.CHANGED
         }
         self._changed_ground = look.color("warning_soft")
-        self._changed, self._removed_ink, self._old = (
+        self._change_ink, self._removed_ink, self._old_ink = (
             look.color(name) for name in ("warning", "danger", "muted")
         )
         self._struck_font = QFont(self.inks.font)
@@ -94,7 +94,7 @@ class ComparedPainter(CellPainter):
 
     def _paint_marked_rows(self, painter: QPainter, area: QRect, rows: range, strips: list[Strip]) -> None:
         model = self._grid.grid_model
-        compared = model.compared if isinstance(model, ComparedModel) else None
+        compared = model.compared_rows if isinstance(model, ComparedModel) else None
         kinds = np.zeros(0, np.int8) if compared is None else compared.kinds(rows[0], len(rows))
         self._kinds = {row: RowChange(int(kind)) for row, kind in zip(rows, kinds, strict=False)}
         right, height = strips[-1].x + strips[-1].width, self._grid.row_height
@@ -155,11 +155,15 @@ class ComparedPainter(CellPainter):
         left = cell.right() + 1 - width - GAP - wide if flags == RIGHT else cell.left()
         if old:
             self._draw(
-                painter, self._struck_font, self._old, QRect(left, cell.y(), wide + 1, cell.height()), old
+                painter, self._struck_font, self._old_ink, QRect(left, cell.y(), wide + 1, cell.height()), old
             )
         place = cell.right() + 1 - width if flags == RIGHT else left + (wide + GAP if old else 0)
         self._draw(
-            painter, self.inks.bold_font, self._changed, QRect(place, cell.y(), width + 1, cell.height()), new
+            painter,
+            self.inks.bold_font,
+            self._change_ink,
+            QRect(place, cell.y(), width + 1, cell.height()),
+            new,
         )
 
     def _draw(self, painter: QPainter, font: QFont, ink: QColor, place: QRect, text: str) -> None:
@@ -186,10 +190,10 @@ class ComparisonGrid(GridView):
     def show_compared(self, rows: ComparedRows) -> None:
         model = self.grid_model
         assert isinstance(model, ComparedModel)
-        is_other = model.compared is None or model.compared.comparison is not rows.comparison
+        is_other = model.compared_rows is None or model.compared_rows.comparison is not rows.comparison
         if is_other:
             self._examples = {column.name: _texts(column.examples) for column in rows.comparison.columns}
-        model.compared = rows
+        model.compared_rows = rows
         self.show_rows(rows)
         if is_other:  # the widths are those of other changes
             self._fit_next = True

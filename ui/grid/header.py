@@ -27,7 +27,7 @@ from lamella.ui.grid.pinning import HeaderMouse, Pinning
 ICON = 14
 ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
-MOST_FITTED = 500
+MOST_FITTED_NAMES = 500
 """The most columns whose names are measured at once."""
 QUIET = ("info", "relation")
 """Marks that describe a column, rather than what is applied to it."""
@@ -39,7 +39,7 @@ class Layout:
     ones."""
 
     state: QByteArray
-    pinned: int
+    num_pinned: int
 
 
 class ColumnHeader(QHeaderView):
@@ -186,7 +186,7 @@ class ColumnHeader(QHeaderView):
 
     def fit_names(self) -> None:
         """Make room for the names of the first columns, where there are no cells that they could fit."""
-        for column in range(min(self.count(), MOST_FITTED)):
+        for column in range(min(self.count(), MOST_FITTED_NAMES)):
             self.resizeSection(column, max(self.sectionSize(column), self.wanted_width(column)))
 
     def wanted_width(self, column: int) -> int:
@@ -342,7 +342,7 @@ def _middle(rect: QRect, height: int) -> int:
     return rect.top() + (rect.height() - height) // 2
 
 
-OUT_OF_PLACE, DELETED = "≠", "−"
+OUT_OF_PLACE_SIGN, DELETED_SIGN = "≠", "−"
 
 
 class RowHeader(QHeaderView):
@@ -354,8 +354,8 @@ class RowHeader(QHeaderView):
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self.grid_model = model
-        self.marked: Container[int] = ()  # rows that no longer belong where they are
-        self.deleted: Container[int] = ()  # rows that unsaved edits delete
+        self.displaced_rows: Container[int] = ()  # rows that no longer belong where they are
+        self.deleted_rows: Container[int] = ()  # rows that unsaved edits delete
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
         self.setAccessibleName("Row numbers")
@@ -401,9 +401,9 @@ class RowHeader(QHeaderView):
 
     def sign_of(self, row: int) -> tuple[str, str] | None:
         """The sign shown instead of a row's number, and its colour; None to show the number."""
-        if row in self.deleted:
-            return DELETED, "danger"
-        return (OUT_OF_PLACE, "warning") if row in self.marked else None
+        if row in self.deleted_rows:
+            return DELETED_SIGN, "danger"
+        return (OUT_OF_PLACE_SIGN, "warning") if row in self.displaced_rows else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is not Qt.MouseButton.RightButton:

@@ -95,7 +95,7 @@ class HitPainter:
         elif strip.flags & int(Qt.AlignmentFlag.AlignHCenter):
             left += (room - width) // 2
         parts = []
-        plain = with_hyphen(fitted) if grid.grid_model.signed[strip.column] else fitted
+        plain = with_hyphen(fitted) if grid.grid_model.has_minus[strip.column] else fitted
         for first, stop in self._spans_in(plain):
             start = cells.metrics.horizontalAdvance(fitted[:first])
             end = cells.metrics.horizontalAdvance(fitted[:stop])

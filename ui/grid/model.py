@@ -172,7 +172,7 @@ class Pages(QObject):
         self._tasks = tasks
         self._rows: Rows | None = None
         self._columns = GridColumns()
-        self.retyped = False
+        self.has_new_types = False
         """Whether the new rows have columns of the same names with other types."""
         self._generation = 0
         self._is_broken = False
@@ -194,14 +194,14 @@ class Pages(QObject):
     def show(self, rows: Rows | None, columns: GridColumns, ready: PageTexts | None = None) -> None:
         """Forget everything read so far; `ready` has pages of the new rows that are already read."""
         is_renamed = columns.names != self._columns.names
-        self.retyped = not is_renamed and columns.types != self._columns.types
+        self.has_new_types = not is_renamed and columns.types != self._columns.types
         self._generation += 1
         self._rows, self._columns, self._is_broken = rows, columns, False
         self.cancel()
         self._missing_part = self._next = None
         self._pages.clear()
         self._stale.clear()
-        if is_renamed or self.retyped:
+        if is_renamed or self.has_new_types:
             self.fraction_digits, self.extents = {}, {}
         self._cells = 0
         self._keep(ready or {})
@@ -288,7 +288,7 @@ class Pages(QObject):
         self._begin()
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether everything on screen has been read."""
         return self._missing_part is None or self._is_broken
 
@@ -317,16 +317,16 @@ class Pages(QObject):
             assert rows is not None
             return read_pages(rows, request, names, job, formats)
 
-        def done(pages: PageTexts) -> None:
+        def finish(pages: PageTexts) -> None:
             if generation == self._generation:
                 self._take(request, pages)
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if generation == self._generation:
                 self._is_broken = True
                 self.failed.emit(error)
 
-        handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Reading rows")
+        handle = self._tasks.read(work, finish, fail, owner=self, quiet=True, text="Reading rows")
         self._under_way.append((handle, request))
 
     def _take(self, request: Request, pages: PageTexts) -> None:
@@ -427,8 +427,8 @@ class GridModel(QAbstractTableModel):
         return self.columns.right
 
     @property
-    def signed(self) -> Sequence[bool]:
-        return self.columns.signed
+    def has_minus(self) -> Sequence[bool]:
+        return self.columns.has_minus
 
     def show(self, rows: Rows, ready: PageTexts | None = None, columns: GridColumns | None = None) -> bool:
         """Show other rows; `columns` if they are known. Returns True if the columns differ, except for

@@ -19,7 +19,7 @@ from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
-from lamella.ui.grid.texts import Fraction, filled, fraction_digits, with_minus
+from lamella.ui.grid.texts import Fraction, fraction_digits, with_fraction_digits, with_minus
 from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 
 PADDING = theme.S
@@ -28,7 +28,7 @@ FEW_MARKS = 500
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 CENTER = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
-MOST_ELIDED = 4096
+MOST_CACHED_TEXTS = 4096
 ANY_WIDTH = 100_000
 WIDEST_FIT = 360
 """Fitting does not make columns wider than this, in pixels."""
@@ -70,7 +70,7 @@ class Inks:
     text: QColor
     null: QColor
     line: QColor
-    selected: QColor
+    selection: QColor
     waiting: QColor
     accent: QColor
     danger: QColor
@@ -91,7 +91,7 @@ class Inks:
             text=look.color("text"),
             null=look.color("faint"),
             line=look.color("grid_line"),
-            selected=look.color("accent_soft"),
+            selection=look.color("accent_soft"),
             waiting=look.color("hover"),
             accent=look.color("accent"),
             danger=look.color("danger"),
@@ -224,7 +224,7 @@ class CellPainter:
 
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
-        signed = self._grid.grid_model.signed
+        has_minus = self._grid.grid_model.has_minus
         pages = self._grid.grid_model.pages
         strips = []
         for column in self._grid.columns_between(area.left(), area.right()):
@@ -232,7 +232,7 @@ class CellPainter:
             fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
             flags = RIGHT if right[column] else LEFT
             strip = Strip(
-                column, x, width, flags, fraction, digits, write=with_minus if signed[column] else str
+                column, x, width, flags, fraction, digits, write=with_minus if has_minus[column] else str
             )
             if (form := pages.form(column)) is not None:
                 strip.flags, strip.shading = SIDES.get(form.align, strip.flags), form.shading
@@ -308,7 +308,7 @@ class CellPainter:
             elif text:
                 text, room = strip.write(text), width
                 if strip.digits:
-                    text, room = self.lined_up(text, strip.fraction, strip.digits, width)
+                    text, room = self.align_decimals(text, strip.fraction, strip.digits, width)
                 if strip.bold and row in strip.bold:
                     painter.setFont(self.inks.bold_font)
                     text = self._bold_metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
@@ -373,7 +373,7 @@ class CellPainter:
                     area.left(), self._grid.row_top(row), right - area.left(), height, self.inks.subtotal
                 )
 
-    def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
+    def align_decimals(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         """The text, and the width to draw it in so that decimal points line up. A number that would be cut
         off is right-aligned instead."""
         if fraction is Fraction.NONE:
@@ -381,14 +381,14 @@ class CellPainter:
         key = (text, digits, width)
         text_aligned = self._aligned_texts.get(key)
         if text_aligned is None:
-            if len(self._aligned_texts) > MOST_ELIDED:
+            if len(self._aligned_texts) > MOST_CACHED_TEXTS:
                 self._aligned_texts.clear()
-            text_aligned = self._aligned_texts[key] = self._line_up(text, fraction, digits, width)
+            text_aligned = self._aligned_texts[key] = self._align_decimals(text, fraction, digits, width)
         return text_aligned
 
-    def _line_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
+    def _align_decimals(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         if fraction is Fraction.FILLED:
-            return filled(text, digits), width
+            return with_fraction_digits(text, digits), width
         missing = digits - fraction_digits(text)
         if missing <= 0 or "e" in text or not text[-1].isdigit():
             return text, width
@@ -399,17 +399,21 @@ class CellPainter:
         """A text as drawn in a column of this width, and the width to draw it in."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
-        text = with_minus(text) if self._grid.grid_model.signed[column] else text
-        text, room = self.lined_up(text, pages.fraction(column), digits, width) if digits else (text, width)
+        text = with_minus(text) if self._grid.grid_model.has_minus[column] else text
+        text, room = (
+            self.align_decimals(text, pages.fraction(column), digits, width) if digits else (text, width)
+        )
         return self._fit_text(text, room), room
 
     def wanted_width(self, column: int, text: str) -> int:
         """The width that a cell needs to be drawn in full and lined up with its neighbours."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
-        text = with_minus(text) if self._grid.grid_model.signed[column] else text
+        text = with_minus(text) if self._grid.grid_model.has_minus[column] else text
         text, room = (
-            self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
+            self.align_decimals(text, pages.fraction(column), digits, ANY_WIDTH)
+            if text
+            else (text, ANY_WIDTH)
         )
         tree, form = self._grid.grid_model.tree, pages.form(column)
         arrow = arrow_room() if tree is not None and column in tree.opening_columns else 0
@@ -421,7 +425,7 @@ class CellPainter:
         key = (text, width)
         elided = self._elided_texts.get(key)
         if elided is None:
-            if len(self._elided_texts) > MOST_ELIDED:
+            if len(self._elided_texts) > MOST_CACHED_TEXTS:
                 self._elided_texts.clear()
             beginning = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
             elided = self.metrics.elidedText(beginning, Qt.TextElideMode.ElideRight, width)
@@ -478,7 +482,7 @@ class CellPainter:
         for row in rows if self._grid.row_marks else ():
             if row in self._grid.row_marks:
                 top, height = self._grid.row_top(row), self._grid.row_height
-                is_deleted = row in self._grid.row_header.deleted
+                is_deleted = row in self._grid.row_header.deleted_rows
                 ink = self.inks.danger_soft if is_deleted else self.inks.out_of_place
                 painter.fillRect(area.left(), top, right - area.left(), height, ink)
 
@@ -486,7 +490,7 @@ class CellPainter:
         selection = self._grid.selection
         if selection.num_cells > 1:
             for block in selection.blocks:
-                painter.fillRect(self._grid.block_rect(block, rows, pinned), self.inks.selected)
+                painter.fillRect(self._grid.block_rect(block, rows, pinned), self.inks.selection)
 
     def _paint_outlines(self, painter: QPainter, rows: range, pinned: bool) -> None:
         """Outline the blocks: for many eyes, their fill alone is too close to the background."""
@@ -538,7 +542,7 @@ class CellPainter:
             if rect is None or self._is_pinned(place) is not pinned:
                 continue
             painter.fillRect(
-                rect.adjusted(0, 0, -1, -1), self.inks.danger_soft if mark.error else self.inks.selected
+                rect.adjusted(0, 0, -1, -1), self.inks.danger_soft if mark.error else self.inks.selection
             )
             painter.fillRect(QRect(rect.left(), rect.top(), 3, rect.height() - 1),
                              self.inks.danger if mark.error else self.inks.accent)  # fmt: skip

@@ -9,7 +9,7 @@ from lamella.ui import theme
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Tasks
 
-MOST = 2**31 - 1  # a scroll bar counts in an int
+MOST_STEPS = 2**31 - 1  # a scroll bar counts in an int
 
 
 class RowScrollBar(QScrollBar):
@@ -35,7 +35,7 @@ class RowScrollBar(QScrollBar):
         if self._grid.verticalScrollBarPolicy() is not policy:
             self._grid.setVerticalScrollBarPolicy(policy)
         last = max(0, model.num_rows - max(1, rows - 1))
-        self._rows_per_step = last // MOST + 1
+        self._rows_per_step = last // MOST_STEPS + 1
         self._following = True
         self.setRange(0, last // self._rows_per_step)
         self.setPageStep(max(1, rows - 1))

@@ -17,7 +17,7 @@ LONGEST_BYTES = 48
 FRACTION_DIGITS = re.compile(r"\.(\d+)")
 TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
 BREAK, TAB = "↵", "⇥"  # stand on screen for line breaks and tabs
-ROUNDED = "≈"
+ROUNDED_MARK = "≈"
 EXACT_DIGITS = 15  # decimal digits that a float always preserves; more mostly come from binary rounding
 SURELY_EXACT_DIGITS = 13
 ROUNDED_DIGITS = 10
@@ -27,7 +27,7 @@ MINUS = "−"
 CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)
 }  # few fonts have glyphs for them, such as ␀ and ␛
-STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED, LENGTH, "\\"))
+STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED_MARK, LENGTH, "\\"))
 
 
 def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
@@ -47,12 +47,14 @@ def with_minus(text: str) -> str:
     """A number's text as it is drawn. Texts that are copied, searched and edited keep the hyphen."""
     if text.startswith("-"):
         return MINUS + text[1:]
-    return f"{ROUNDED}{MINUS}{text[2:]}" if text.startswith(f"{ROUNDED}-") else text
+    return f"{ROUNDED_MARK}{MINUS}{text[2:]}" if text.startswith(f"{ROUNDED_MARK}-") else text
 
 
 def with_hyphen(text: str) -> str:
     """A number's text as it was before it was drawn."""
-    return "-" + text[1:] if text.startswith(MINUS) else text.replace(ROUNDED + MINUS, f"{ROUNDED}-")
+    return (
+        "-" + text[1:] if text.startswith(MINUS) else text.replace(ROUNDED_MARK + MINUS, f"{ROUNDED_MARK}-")
+    )
 
 
 class Fraction(Enum):
@@ -80,7 +82,7 @@ def most_fraction_digits(texts: Texts) -> int:
     return max((fraction_digits(text) for text in texts if text and "." in text), default=0)
 
 
-def filled(text: str, digits: int) -> str:
+def with_fraction_digits(text: str, digits: int) -> str:
     """A time with this many decimal places in its seconds."""
     match = TIME_FRACTION.match(text)
     if not digits or match is None:
@@ -103,7 +105,7 @@ def _short_floats(texts: Texts) -> Texts:
     those of 14 and 15 digits are rounded as well: most of them are binary fractions that happen to end
     early."""
     short = _rounded_beyond(texts, EXACT_DIGITS)
-    is_rounded = any(text and text.startswith(ROUNDED) for text in short)
+    is_rounded = any(text and text.startswith(ROUNDED_MARK) for text in short)
     return _rounded_beyond(short, SURELY_EXACT_DIGITS) if is_rounded else short
 
 
@@ -112,11 +114,11 @@ def _rounded_beyond(texts: Texts, digits: int) -> Texts:
 
 
 def _short_float(text: str, most_digits: int) -> str:
-    if text.startswith(ROUNDED):
+    if text.startswith(ROUNDED_MARK):
         return text
     value, digits = float(text), text.partition("e")[0].strip("-").replace(".", "").lstrip("0")
     if len(digits) <= most_digits:
         return text
     whole = len(str(int(abs(value)))) if abs(value) < LARGEST_PLAIN else 0
     rounded = f"{value:.{max(ROUNDED_DIGITS, whole + DECIMALS)}g}"
-    return text if float(rounded) == value else f"{ROUNDED}{rounded}"
+    return text if float(rounded) == value else f"{ROUNDED_MARK}{rounded}"

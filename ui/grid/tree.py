@@ -40,16 +40,16 @@ def all_open(levels: GroupLevels) -> OpenGroups:
     return (*(np.ones(level.num_rows, bool) for level in levels.levels[:-1]), none_open(levels)[-1])
 
 
-MOST_COMPARED = 100_000
+MOST_COMPARED_GROUPS = 100_000
 """On levels with more groups than this, none is expanded again."""
 
 
-def open_again(before: GroupLevels, opened: OpenGroups, levels: GroupLevels) -> OpenGroups:
+def open_again(before: GroupLevels, open_groups: OpenGroups, levels: GroupLevels) -> OpenGroups:
     """Expand the groups whose keys are those of groups expanded before, although their rows or figures
     differ. Blocks."""
     if before.keys != levels.keys:
         return none_open(levels)
-    pairs = zip(before.levels, opened, levels.levels, strict=False)
+    pairs = zip(before.levels, open_groups, levels.levels, strict=False)
     return tuple(
         _with_keys_of(old, was_open, new, levels.keys[: place + 1])
         for place, (old, was_open, new) in enumerate(pairs)
@@ -57,7 +57,7 @@ def open_again(before: GroupLevels, opened: OpenGroups, levels: GroupLevels) -> 
 
 
 def _with_keys_of(old: Snapshot, was_open: np.ndarray, new: Snapshot, keys: tuple[str, ...]) -> np.ndarray:
-    if not was_open.any() or max(old.num_rows, new.num_rows) > MOST_COMPARED:
+    if not was_open.any() or max(old.num_rows, new.num_rows) > MOST_COMPARED_GROUPS:
         return np.zeros(new.num_rows, bool)
     known = set(_key_texts(old, np.flatnonzero(was_open), keys))
     return np.array([text in known for text in _key_texts(new, np.arange(new.num_rows), keys)], bool)
@@ -88,19 +88,19 @@ class TreeRows:
         levels: GroupLevels,
         arrangement: Arrangement,
         schema: pa.Schema,
-        opened: OpenGroups,
+        open_groups: OpenGroups,
         find: FindRows | None = None,
         inside: Mapping[int, GroupView] | None = None,
         job: Job | None = None,
     ) -> None:
         """`find` returns the rows of groups on the last level; `inside` has those it returned before, by
         group number. With many groups this takes a moment: call it on a worker."""
-        self.levels, self.opened = levels, opened
+        self.levels, self.open_groups = levels, open_groups
         self._arrangement, self._groups_schema, self._find = arrangement, schema, find
-        self._level, self._group = arrangement.rows(opened[:-1])
+        self._level, self._group = arrangement.rows(open_groups[:-1])
         self._starts, self.inside = np.empty(0, np.int64), dict[int, GroupView]()
         self.schema = schema
-        if find is not None and opened[-1].any():
+        if find is not None and open_groups[-1].any():
             self._open_rows(find, inside or {}, job or Job())
         names = self.schema.names
         self.key_columns = tuple(names.index(key) for key in levels.keys)
@@ -111,7 +111,7 @@ class TreeRows:
     def _open_rows(self, find: FindRows, known: Mapping[int, GroupView], job: Job) -> None:
         """Add the rows of expanded groups."""
         innermost = np.flatnonzero(self._level == self.last_level)
-        heads = innermost[self.opened[-1][self._group[innermost]]]
+        heads = innermost[self.open_groups[-1][self._group[innermost]]]
         for group in self._group[heads].tolist():
             job.check()
             self.inside[group] = known[group] if group in known else find(self._keys_of_group(group), job)
@@ -140,10 +140,10 @@ class TreeRows:
         rows = fetch(self.levels.levels[-1], np.array([group]), project(self.levels.levels[-1], keys))
         return {key: python_value(rows.column(key)[0]) for key in keys}
 
-    def with_open(self, opened: OpenGroups, job: Job | None = None) -> TreeRows:
+    def with_open(self, open_groups: OpenGroups, job: Job | None = None) -> TreeRows:
         """The same groups in the same order, with others of them expanded."""
         return TreeRows(
-            self.levels, self._arrangement, self._groups_schema, opened, self._find, self.inside, job
+            self.levels, self._arrangement, self._groups_schema, open_groups, self._find, self.inside, job
         )
 
     @property
@@ -178,7 +178,7 @@ class TreeRows:
         """Whether the group of a row is expanded; None if it cannot be."""
         level = int(self._level[row])
         last = self.last_level if self.opens_rows else self.last_level - 1
-        return bool(self.opened[level][self._group[row]]) if level <= last else None
+        return bool(self.open_groups[level][self._group[row]]) if level <= last else None
 
     def first_level(self, name: str) -> int:
         """The first level on which a column has values: for a key its own level, for a figure the first level
@@ -203,10 +203,10 @@ class TreeRows:
         """The keys of which a row has values."""
         return self.levels.keys[: self.level(row) + 1]
 
-    def with_group(self, row: int, is_open: bool, opened: OpenGroups) -> OpenGroups:
-        """`opened` with the group of a row expanded or collapsed."""
+    def with_group(self, row: int, is_open: bool, open_groups: OpenGroups) -> OpenGroups:
+        """`open_groups` with the group of a row expanded or collapsed."""
         level = self.level(row)
-        changed = [flags.copy() if place == level else flags for place, flags in enumerate(opened)]
+        changed = [flags.copy() if place == level else flags for place, flags in enumerate(open_groups)]
         if self.is_open(row) is not None:
             changed[level][self._group[row]] = is_open
         return tuple(changed)

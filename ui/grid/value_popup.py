@@ -32,7 +32,7 @@ from lamella.ui.widgets.controls import FlowLayout
 AT_ONCE = 200
 """How many items of a list, or fields of a struct, are listed at a time."""
 
-PREVIEWED = 4
+PREVIEW_ITEMS = 4
 LONG_TEXT = 4000
 LEAST_ROWS = 7
 NARROWEST, WIDEST, TALLEST = 420, 620, 420
@@ -104,9 +104,9 @@ def short_text(value: pa.Array, deep: bool = True) -> str:
     parts = [
         short_text(child.value, deep=False) if is_list(value.type)
         else f"{child.name}: {short_text(child.value, deep=False)}"
-        for child in node.children(0, PREVIEWED)
+        for child in node.children(0, PREVIEW_ITEMS)
     ]  # fmt: skip
-    inside = ", ".join(parts) + (f", {CUT}" if count > PREVIEWED else "")
+    inside = ", ".join(parts) + (f", {CUT}" if count > PREVIEW_ITEMS else "")
     if is_struct:
         return f"{{{inside}}}"
     return f"{quantity(count, 'item')} · [{inside}]" if count else "[]"

@@ -30,7 +30,7 @@ from lamella.ui.grid.model import PAGE_ROWS, GridModel, Index, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
-from lamella.ui.grid.texts import ROUNDED
+from lamella.ui.grid.texts import ROUNDED_MARK
 from lamella.ui.grid.totals_row import TotalsRow
 from lamella.ui.grid.value_popup import is_expandable
 from lamella.ui.tasks import Tasks
@@ -146,7 +146,7 @@ class GridView(WindowScrolling):
             self._begin_columns(hidden, pinned)
         elif len(self.grid_model.names) > len(before):
             self._fit_next, self._fit_from = True, len(before)
-        elif self.grid_model.pages.retyped:
+        elif self.grid_model.pages.has_new_types:
             self._fit_next = True
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
@@ -155,7 +155,7 @@ class GridView(WindowScrolling):
     def mark_rows(self, reasons: Mapping[int, str], deleted: Container[int] = ()) -> None:
         """Mark rows that no longer belong where they are, `deleted` as such; the tooltip gives the reason."""
         self.row_marks = reasons
-        self.row_header.marked, self.row_header.deleted = reasons, deleted
+        self.row_header.displaced_rows, self.row_header.deleted_rows = reasons, deleted
         self.row_header.viewport().update()
         self.viewport().update()
 
@@ -178,7 +178,7 @@ class GridView(WindowScrolling):
         self.pinning.begin(0)
         self._fit_next = known is None or not header.restoreState(known.state)
         if known is not None and not self._fit_next:
-            self.pinning.begin(known.pinned)
+            self.pinning.begin(known.num_pinned)
         else:
             header.put_in_order(hidden)
             for name in pinned:
@@ -191,7 +191,7 @@ class GridView(WindowScrolling):
         self.row_header.fit()
         self.updateGeometries()
         self.want()
-        if self._fit_next and self.grid_model.pages.settled:
+        if self._fit_next and self.grid_model.pages.is_settled:
             self._fit_first()
         self.viewport().update()
         self.scrolled.emit()
@@ -199,7 +199,7 @@ class GridView(WindowScrolling):
     def _follow_pages(self, first: int, last: int) -> None:
         if self._fit_next:
             self._fit_first()
-        if self._widen_next is not None and self.grid_model.pages.settled:
+        if self._widen_next is not None and self.grid_model.pages.is_settled:
             self._widen()
         rows = self.visible_rows()
         if rows and first <= rows[-1] and last >= rows[0]:
@@ -565,7 +565,7 @@ class GridView(WindowScrolling):
             text, display = pages.text(row, column) or "", pages.shown_text(row, column) or ""
         except KeyError:
             return ""
-        if text.startswith(ROUNDED) and self.grid_model.right[column]:
+        if text.startswith(ROUNDED_MARK) and self.grid_model.right[column]:
             return f"{text}\n{ROUNDED_TIP}"
         assert self._painter is not None
         cut = self._painter.metrics.horizontalAdvance(display) > width - 2 * PADDING

@@ -23,7 +23,7 @@ from lamella.ui.find.bar import FindBar
 from lamella.ui.formats.formats import Format, formatted
 from lamella.ui.grid.hits import HitMarks, HitPainter
 from lamella.ui.grid.pane import GridPane
-from lamella.ui.grid.texts import ROUNDED, ROUNDED_DIGITS, screen_texts
+from lamella.ui.grid.texts import ROUNDED_DIGITS, ROUNDED_MARK, screen_texts
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.controls import breakable
@@ -300,7 +300,7 @@ class Finding(QObject):
         """Columns whose cells show text other than their plain values."""
         pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
-        has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED in text
+        has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED_MARK in text
         displayed: dict[str, TextConversion] = {}
         for name in names:
             form = pages.form(known.index(name))

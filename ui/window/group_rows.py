@@ -134,7 +134,7 @@ class GroupRows(QObject):
         """Expand or collapse the group of a row."""
         tree, now = self._tab.grid.grid_model.tree, self._tab.loader.open_groups
         if tree is not None and row < tree.num_rows:
-            coming = now[1] if now is not None and now[0] is tree.levels else tree.opened
+            coming = now[1] if now is not None and now[0] is tree.levels else tree.open_groups
             self._open(tree, tree.with_group(row, is_open, coming))
 
     def open_all(self) -> None:
@@ -171,7 +171,7 @@ class GroupRows(QObject):
             return opened_tree, ready, opened_tree.row_of(tree, current[0]) if current is not None else 0
 
         def fail(error: Exception) -> None:
-            tab.loader.open_groups = (tree.levels, tree.opened)
+            tab.loader.open_groups = (tree.levels, tree.open_groups)
             tab.messages.say(str(error), kind="message-danger")
             if not isinstance(error, LamellaError):
                 tab.failures.show(error)
@@ -231,8 +231,8 @@ class GroupRows(QObject):
         if content.tree is None:
             tab.loader.open_groups = None
         elif opened is None or opened[0] is not content.tree.levels:
-            tab.loader.open_groups = (content.tree.levels, content.tree.opened)
-        elif opened[1] is not content.tree.opened:
+            tab.loader.open_groups = (content.tree.levels, content.tree.open_groups)
+        elif opened[1] is not content.tree.open_groups:
             self._open(content.tree, opened[1])  # others were expanded while these rows were read
         if not content.lines.shows_totals:
             grid.totals.set_hidden()

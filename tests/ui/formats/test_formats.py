@@ -44,7 +44,7 @@ from lamella.ui.formats.formats import (
     kinds_for,
 )
 from lamella.ui.formats.shading import Rule, Shading
-from lamella.ui.grid.texts import ROUNDED
+from lamella.ui.grid.texts import ROUNDED_MARK
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.floats(-1e15, 1e15)
@@ -67,7 +67,7 @@ def shown(value: Any, kind: str, type_: pa.DataType | None = None, **options: An
         (-2.5, {"digits": 0}, "-3"),
         (5.0, {"digits": 2}, "5.00"),
         (0.0, {"digits": 2}, "0.00"),
-        (-0.004, {"digits": 2}, ROUNDED + "0.00"),
+        (-0.004, {"digits": 2}, ROUNDED_MARK + "0.00"),
         (1234.5, {"significant": 3, "separators": "comma"}, "1,230"),
         (0.00123456, {"significant": 3}, "0.00123"),
         (99_999.0, {"significant": 3}, "100000"),
@@ -197,7 +197,7 @@ def test_a_day_before_christ_or_far_away_is_written_all_the_same() -> None:
 @given(PLAIN, st.integers(0, 20))
 def test_fixed_digits_are_read_back_to_the_nearest(value, digits) -> None:
     text = shown(value, "number", digits=digits)
-    assert abs(Decimal(text.lstrip(ROUNDED)) - Decimal(repr(value))) <= Decimal(5).scaleb(-digits - 1)
+    assert abs(Decimal(text.lstrip(ROUNDED_MARK)) - Decimal(repr(value))) <= Decimal(5).scaleb(-digits - 1)
     assert len(text.partition(".")[2]) == digits
 
 

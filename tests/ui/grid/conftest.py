@@ -45,6 +45,6 @@ def settle(qtbot):
     """Waits until what is on screen has been read."""
 
     def wait(grid: GridView) -> None:
-        qtbot.waitUntil(lambda: grid.grid_model.pages.settled)
+        qtbot.waitUntil(lambda: grid.grid_model.pages.is_settled)
 
     return wait

@@ -28,7 +28,7 @@ def painter(grid, settle):
 
 def place_of_point(painter, text: str, width: int) -> int:
     pages = painter._grid.grid_model.pages
-    fitted, room = painter.lined_up(text, pages.fraction(0), pages.fraction_digits[0], width)
+    fitted, room = painter.align_decimals(text, pages.fraction(0), pages.fraction_digits[0], width)
     return room - painter.metrics.horizontalAdvance(fitted.removeprefix(fitted.partition(".")[0]))
 
 
@@ -39,12 +39,15 @@ def test_points_of_floats_stand_below_each_other(painter) -> None:
 
 def test_a_number_that_would_be_cut_ends_at_the_edge(painter) -> None:
     width = painter.metrics.horizontalAdvance("1234") + 2
-    assert painter.lined_up("1234", painter._grid.grid_model.pages.fraction(0), 3, width) == ("1234", width)
+    assert painter.align_decimals("1234", painter._grid.grid_model.pages.fraction(0), 3, width) == (
+        "1234",
+        width,
+    )
 
 
 def test_times_show_as_many_digits_as_the_longest(painter) -> None:
     pages = painter._grid.grid_model.pages
-    texts = [painter.lined_up(pages.text(row, 1), pages.fraction(1), 6, 200)[0] for row in range(3)]
+    texts = [painter.align_decimals(pages.text(row, 1), pages.fraction(1), 6, 200)[0] for row in range(3)]
     assert [len(text) for text in texts] == [26, 26, 26]
     assert texts[1].endswith("00:00:07.500000")
 

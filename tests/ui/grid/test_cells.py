@@ -12,12 +12,12 @@ from lamella.core.filters.cells import parse_cell
 from lamella.core.transfer.text_columns import TextStyle, texts_of
 from lamella.ui.grid.texts import (
     LONGEST,
-    ROUNDED,
-    filled,
+    ROUNDED_MARK,
     fraction_digits,
     is_whole,
     screen_texts,
     whole_texts,
+    with_fraction_digits,
 )
 
 STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
@@ -83,8 +83,8 @@ def test_a_float_is_rounded_on_screen_with_a_mark_only(value, text) -> None:
 @given(st.floats(-1e300, 1e300))
 def test_a_float_on_screen_without_a_mark_is_the_whole_number(value) -> None:
     (text,) = screen_texts(pa.array([value], pa.float64()))
-    assert text.startswith(ROUNDED) or float(text) == value
-    assert float(text.removeprefix(ROUNDED)) == pytest.approx(value, rel=1e-9)
+    assert text.startswith(ROUNDED_MARK) or float(text) == value
+    assert float(text.removeprefix(ROUNDED_MARK)) == pytest.approx(value, rel=1e-9)
 
 
 def test_dictionary_values_are_written_like_what_they_stand_for() -> None:
@@ -120,7 +120,7 @@ def test_control_characters_are_seen(text, display) -> None:
 def test_times_with_a_zone_are_written_as_iso_has_them() -> None:
     times = pa.array([dt.datetime(2020, 1, 1, 0, 0, 7, 500_000)], pa.timestamp("us", "Asia/Kolkata"))
     assert whole_texts(times) == ["2020-01-01 05:30:07.5+05:30"]
-    assert filled("2020-01-01 05:30:07.5+05:30", 3) == "2020-01-01 05:30:07.500+05:30"
+    assert with_fraction_digits("2020-01-01 05:30:07.5+05:30", 3) == "2020-01-01 05:30:07.500+05:30"
     assert parse_cell(whole_texts(times)[0], times.type) == dt.datetime(2020, 1, 1, 0, 0, 7, 500_000, dt.UTC)
 
 
@@ -160,7 +160,7 @@ def test_a_float_reads_back_as_the_same_number(numbers) -> None:
     ],
 )
 def test_times_of_a_column_are_filled_with_zeros(text, digits, expected) -> None:
-    assert filled(text, digits) == expected
+    assert with_fraction_digits(text, digits) == expected
 
 
 @pytest.mark.parametrize(

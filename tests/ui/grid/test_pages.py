@@ -26,7 +26,7 @@ def test_only_the_wanted_pages_and_columns_are_read_and_elsewhere(pages, qtbot) 
     with pytest.raises(KeyError):
         pages.text(1000, 0)
     pages.want(1000, 1040, [0, 2])
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     assert pages.text(1000, 0) == "10000" and pages.text(1040, 2) == "10402"
     offset, count, names = rows.asked[0]
     assert offset <= 1000 and offset + count > 1040 and count < 41 + 2 * PAGE_ROWS
@@ -47,9 +47,9 @@ def test_what_was_read_is_not_read_again(pages, qtbot) -> None:
     rows = FakeRows(PAGE_ROWS)
     shown(pages, rows)
     pages.want(0, 10, [0])
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     pages.want(0, PAGE_ROWS - 1, [0])
-    assert pages.settled and len(rows.asked) == 1
+    assert pages.is_settled and len(rows.asked) == 1
 
 
 def test_wishes_passed_over_are_never_read(pages, qtbot) -> None:
@@ -59,7 +59,7 @@ def test_wishes_passed_over_are_never_read(pages, qtbot) -> None:
     for row in range(0, 5_000_000, 100_000):
         pages.want(row, row, [0])
     rows.gate.set()
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     assert pages.text(4_900_000, 0) == "49000000"
     assert len(rows.asked) <= 5
 
@@ -74,7 +74,7 @@ def test_a_late_answer_of_the_view_before_is_dropped(pages, qtbot) -> None:
     with qtbot.waitSignal(pages.arrived):
         pages.want(0, 10, [0])
         old.gate.set()
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     assert all(names == ("c0",) for _, _, names in new.asked)
 
 
@@ -90,20 +90,20 @@ def test_a_failed_read_is_told_once_and_not_repeated(pages, qtbot) -> None:
     qtbot.waitUntil(lambda: len(errors) == 1)
     pages.want(0, 10, [0])
     pages.want(500, 510, [0])
-    assert pages.settled and len(errors) == 1
+    assert pages.is_settled and len(errors) == 1
 
 
 def test_grown_rows_keep_what_was_read_but_the_last_page(pages, qtbot) -> None:
     rows = FakeRows(PAGE_ROWS + 10)
     shown(pages, rows)
     pages.want(0, PAGE_ROWS + 9, [0])
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     pages.grow(FakeRows(10 * PAGE_ROWS))
     assert pages.text(0, 0) == "0"
     with pytest.raises(KeyError):
         pages.text(PAGE_ROWS, 0)
     pages.want(PAGE_ROWS, PAGE_ROWS + 20, [0])
-    qtbot.waitUntil(lambda: pages.settled)
+    qtbot.waitUntil(lambda: pages.is_settled)
     assert pages.text(PAGE_ROWS + 20, 0) == str((PAGE_ROWS + 20) * 10)
 
 
@@ -113,7 +113,7 @@ def test_the_cache_stays_bounded(pages, qtbot, monkeypatch) -> None:
     shown(pages, rows)
     for page in range(50):
         pages.want(page * PAGE_ROWS, page * PAGE_ROWS + 1, [0])
-        qtbot.waitUntil(lambda: pages.settled)
+        qtbot.waitUntil(lambda: pages.is_settled)
     assert len(pages._pages) <= 11
     assert pages.text(49 * PAGE_ROWS, 0) == str(49 * PAGE_ROWS * 10)
 
@@ -127,7 +127,7 @@ def test_columns_read_again_do_not_shrink_the_cache(pages, qtbot, monkeypatch) -
     for page in range(0, 2 * turns, 2):
         for last, expected in ((page, [0]), (page + 1, columns)):
             pages.want(page * PAGE_ROWS, last * PAGE_ROWS, expected, downwards=False)
-            qtbot.waitUntil(lambda: pages.settled)
+            qtbot.waitUntil(lambda: pages.is_settled)
     assert [page for page in range(2 * turns) if pages.column(page, 4) is None] == []
 
 

@@ -61,13 +61,13 @@ def test_a_page_has_rows_of_all_levels_in_the_types_of_the_groups() -> None:
 
 def test_rows_are_found_again_when_others_are_open() -> None:
     closed = tree_of()
-    opened = closed.with_open(closed.with_group(0, True, closed.opened))
+    opened = closed.with_open(closed.with_group(0, True, closed.open_groups))
     assert (closed.num_rows, opened.num_rows, closed.most_rows) == (3, 5, 7)
     assert [opened.row_of(closed, row) for row in range(3)] == [0, 3, 4]
     assert [closed.row_of(opened, row) for row in range(5)] == [0, 0, 0, 1, 2]
     assert [opened.parent(row) for row in range(5)] == [0, 0, 0, 3, 4]
     assert [opened.is_open(row) for row in range(5)] == [True, None, None, False, False]
-    assert opened.with_open(opened.with_group(0, False, opened.opened)).num_rows == 3
+    assert opened.with_open(opened.with_group(0, False, opened.open_groups)).num_rows == 3
     assert np.array_equal(opened.is_counted(0, 4), [False, True, True, True, True])
     assert np.array_equal(opened.is_counted(3, 4), [True, True])
 
@@ -97,10 +97,10 @@ def test_groups_by_one_key_open_into_rows_found_by_its_value() -> None:
 
     tree = TreeRows(levels, levels.arrange(view, Job()), view.schema, none_open(levels), find)
     assert (tree.num_rows, [tree.is_open(row) for row in range(2)]) == (2, [False, False])
-    opened = tree.with_open(tree.with_group(1, True, tree.opened))
+    opened = tree.with_open(tree.with_group(1, True, tree.open_groups))
     page = opened.page(0, 3)
     assert page.column_names == ["word", "n", "day", "sum", "inside"]
     assert page.column("n").to_pylist() == [1, 1, None]
     assert page.column("day").to_pylist()[:2] == [None, None] and opened.is_open(2) is None
-    assert opened.with_open(opened.opened).num_rows == 3 and len(requests) == 1
+    assert opened.with_open(opened.open_groups).num_rows == 3 and len(requests) == 1
     assert opened.row_of(opened, 2) == 2 and tree.row_of(opened, 2) == 1

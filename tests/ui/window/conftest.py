@@ -88,7 +88,7 @@ def settled(qtbot, window: MainWindow) -> Callable[[], DatasetTab]:
                 and tab.content is not None
                 and not tab.loader.running
                 and not window.tasks.running
-                and tab.grid.grid_model.pages.settled
+                and tab.grid.grid_model.pages.is_settled
             )
 
         qtbot.waitUntil(ready, timeout=15_000)

@@ -35,7 +35,7 @@ def wait_for_cards(qtbot, settled):
 
     def wait():
         tab = settled()
-        qtbot.waitUntil(lambda: tab.grid.cards.loader.settled and not tab.grid.cards._soon.isActive())
+        qtbot.waitUntil(lambda: tab.grid.cards.loader.is_settled and not tab.grid.cards._soon.isActive())
         return tab
 
     return wait
@@ -340,7 +340,7 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
     visible = [names[c] for c in tab.grid.columns_between(0, tab.grid.viewport().width() - 1)]
     assert begun[2:] == visible[:2]
     go_on.set()
-    qtbot.waitUntil(lambda: tab.grid.cards.loader.settled)
+    qtbot.waitUntil(lambda: tab.grid.cards.loader.is_settled)
     assert set(begun[2:]) <= {names[c] for c in tab.grid.visible_columns()}
 
 

@@ -19,7 +19,7 @@ from lamella.ui import theme
 from lamella.ui.formats.format_form import FormatForm
 from lamella.ui.formats.formats import Format
 from lamella.ui.formats.shading import Rule, Shading
-from lamella.ui.grid.texts import ROUNDED
+from lamella.ui.grid.texts import ROUNDED_MARK
 from lamella.ui.window.copy_formats import BY_ID
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.window.test_columns import choose, open_column_menu
@@ -87,7 +87,7 @@ def test_a_number_gets_separators_digits_and_a_unit(file_tab, ask, column_texts,
     type_in(form.fields["digits"].count, "1")
     type_in(form.fields["prefix"], "USD ")
     qtbot.waitUntil(lambda: file_tab.grid.formats.get("fare", Format()).prefix == "USD ")
-    assert column_texts("fare") == ["USD 1,234.6", "-USD 2.0", None, f"{ROUNDED}USD 0.0"]
+    assert column_texts("fare") == ["USD 1,234.6", "-USD 2.0", None, f"{ROUNDED_MARK}USD 0.0"]
     assert [label.text() for label in form.preview.rows[0]] == ["1234.5678", "USD 1,234.6"]
     assert [label.text()[0] for label in form.preview.rows[1]] == ["−", "−"]  # as the grid draws them
     QTest.mouseClick(form.close_button, Qt.MouseButton.LeftButton)

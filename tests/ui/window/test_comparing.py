@@ -301,7 +301,7 @@ def test_columns_are_fitted_to_the_changes_of_each_comparison(qtbot, window, tab
 
     def width_of_note() -> int:
         view = settled_view(qtbot, tab)
-        qtbot.waitUntil(lambda: view.grid.grid_model.pages.settled)
+        qtbot.waitUntil(lambda: view.grid.grid_model.pages.is_settled)
         return view.grid.horizontalHeader().sectionSize(view.grid.grid_model.names.index("note"))
 
     tab.comparing.compare_versions(1)

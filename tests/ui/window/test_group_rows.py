@@ -69,7 +69,7 @@ def click_arrow(qtbot: QtBot, tab: DatasetTab, row: int, double: bool = False) -
 
 
 def shows(qtbot: QtBot, tab: DatasetTab, rows: int) -> None:
-    qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == rows and tab.grid.grid_model.pages.settled)
+    qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == rows and tab.grid.grid_model.pages.is_settled)
 
 
 CLOSED = [("a, closed", ""), ("b, closed", ""), ("NULL, closed", "")]
@@ -169,7 +169,7 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     shows(qtbot, tree, 0)
     tree.groups.open_all()
     qtbot.waitUntil(
-        lambda: tree.grid.grid_model.tree is not None and all(tree.grid.grid_model.tree.opened[0])
+        lambda: tree.grid.grid_model.tree is not None and all(tree.grid.grid_model.tree.open_groups[0])
     )
     assert tree.messages.isHidden()
     tree.set_filter(None)

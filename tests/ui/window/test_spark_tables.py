@@ -251,7 +251,7 @@ def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     assert tab.view.num_rows == 1_200
     tab.grid.cards.set_shown(True)
     cards = tab.grid.cards.loader
-    qtbot.waitUntil(lambda: cards.settled and cards.face("id") is not None)
+    qtbot.waitUntil(lambda: cards.is_settled and cards.face("id") is not None)
     assert (cards.face("id").card.figures.rows, cards.face("id").card.figures.max) == (ROWS, ROWS - 1)
     assert sum(count for _, count in cards.face("k").card.figures.top) == ROWS
     tab.profiling.show()
