@@ -23,7 +23,7 @@ from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
 
-MOST_SHOWN, LONGEST_SHOWN = 1_000, 500
+MOST_PROBLEMS, LONGEST_TEXT = 1_000, 500
 SIZE = (760, 420)
 
 
@@ -48,20 +48,20 @@ class BadLinesDialog(QDialog):
             len(headings) - 2 + self._with_file, QHeaderView.ResizeMode.Stretch
         )
         self.list.setUniformRowHeights(True)
-        for problem in problems[:MOST_SHOWN]:
+        for problem in problems[:MOST_PROBLEMS]:
             self.list.addTopLevelItem(QTreeWidgetItem(self._cells(problem)))
         for column in range(self.list.columnCount()):
             self.list.resizeColumnToContents(column)
-        more = len(problems) - MOST_SHOWN
-        self.more = QLabel(f"and {more:,} more; an import collects all of them in a separate table")
-        theme.variant(self.more, "muted")
-        self.more.setVisible(more > 0)
+        more = len(problems) - MOST_PROBLEMS
+        self.more_label = QLabel(f"and {more:,} more; an import collects all of them in a separate table")
+        theme.variant(self.more_label, "muted")
+        self.more_label.setVisible(more > 0)
         self.copy_button, close = QPushButton("Copy"), QPushButton("Close")
         self.copy_button.clicked.connect(self._copy)
         close.clicked.connect(self.reject)
         close.setDefault(True)
         row = QHBoxLayout(spacing=theme.S)
-        row.addWidget(self.more)
+        row.addWidget(self.more_label)
         row.addStretch(1)
         row.addWidget(self.copy_button)
         row.addWidget(close)
@@ -74,7 +74,7 @@ class BadLinesDialog(QDialog):
         self.resize(*SIZE)
 
     def _cells(self, problem: Problem) -> list[str]:
-        text = visible(problem.text[:LONGEST_SHOWN])
+        text = visible(problem.text[:LONGEST_TEXT])
         cells = [f"{problem.line:,}", problem.column, text, problem.why]
         return [problem.file, *cells] if self._with_file else cells
 

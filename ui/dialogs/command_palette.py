@@ -50,10 +50,10 @@ class Offer:
     group: str = ""
     icon: str | Callable[[], QIcon] = ""
     detail: str = ""
-    folded: str = field(init=False, compare=False)
+    folded_name: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", self.name.casefold())
+        object.__setattr__(self, "folded_name", self.name.casefold())
 
 
 def command_offers(actions: Iterable[QAction]) -> list[Offer]:
@@ -77,8 +77,8 @@ def matching(offers: Iterable[Offer], text: str) -> list[Offer]:
     words = text.casefold().split()
     if not words:
         return list(offers)
-    matches = [offer for offer in offers if all(word in offer.folded for word in words)]
-    return sorted(matches, key=lambda offer: _distance(offer.folded, words))
+    matches = [offer for offer in offers if all(word in offer.folded_name for word in words)]
+    return sorted(matches, key=lambda offer: _distance(offer.folded_name, words))
 
 
 def _distance(name: str, words: Sequence[str]) -> int:
@@ -112,7 +112,7 @@ class OfferModel(QAbstractListModel):
         words = text.casefold().split()
         groups = [group for group, offers in matches.items() if offers]
         if words:
-            groups.sort(key=lambda group: _distance(matches[group][0].folded, words))
+            groups.sort(key=lambda group: _distance(matches[group][0].folded_name, words))
         rows: list[Offer | str] = []
         for place, group in enumerate(groups):
             whole = len(groups) == 1 or (place == 0 and not words)

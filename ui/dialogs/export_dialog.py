@@ -58,14 +58,14 @@ class WriteRows(Protocol):
 @dataclass(frozen=True)
 class ExportRows:
     """Rows that can be exported. `sample` returns the first rows, up to a number; `write` and `sample` run on
-    a worker. `format` is the only one possible, with `settled` options; empty if all are possible."""
+    a worker. `format` is the only one possible, with `fixed_options`; empty if all are possible."""
 
     label: str
     total: int | None
     sample: Callable[[int, Job], pa.Table]
     write: WriteRows
     format: str = ""
-    settled: Mapping[str, Any] = field(default_factory=dict)
+    fixed_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ExportDialog(PreviewDialog):
@@ -205,7 +205,7 @@ class ExportDialog(PreviewDialog):
     @property
     def values(self) -> dict[str, Any]:
         """The format's options that differ from the defaults."""
-        return {**self.options.values(), **self.rows.settled}
+        return {**self.options.values(), **self.rows.fixed_options}
 
     @property
     def path(self) -> Path:
@@ -230,7 +230,7 @@ class ExportDialog(PreviewDialog):
         known = self.format
         columns = self._columns()
         chosen = self._choices.options.get(known.id, {})
-        self.options = FormatOptions(known, columns, chosen, self.rows.settled)
+        self.options = FormatOptions(known, columns, chosen, self.rows.fixed_options)
         self.options.changed.connect(self._forget_export)
         self.options_area.setWidget(self.options)
         if with_path:
@@ -406,7 +406,7 @@ class ExportDialog(PreviewDialog):
         replace = [("Replace it", lambda: self.start(True))] if _is_taken(error) else []
         self.message.say(f"Nothing was exported. {message(error)}", *replace, kind=DANGER, stays=True)
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.status.setText("Stopped; nothing was exported")
 
     def show_in_folder(self) -> None:

@@ -28,7 +28,7 @@ from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
 Field = QCheckBox | NumberBox | ColumnsChoice | QLineEdit | QComboBox
-SHOWN_AS = {"": "(nothing)", "\t": "tab"}
+INVISIBLE_VALUE_LABELS = {"": "(nothing)", "\t": "tab"}
 """How invisible values are shown in a list of suggestions."""
 CHOICE_WORDS = {
     "text": "Text", "needed": "Only where needed", "all": "All values",
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class FormatOptions(QWidget):
-    """A field for each option of one format, except those in `settled`. `changed` is emitted after every
+    """A field for each option of one format, except `fixed_options`. `changed` is emitted after every
     edit."""
 
     changed = Signal()
@@ -57,13 +57,15 @@ class FormatOptions(QWidget):
         known: Format,
         columns: Sequence[str],
         chosen: dict[str, Any],
-        settled: Collection[str] = (),
+        fixed_options: Collection[str] = (),
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.format = known
         self._options = [
-            candidate for candidate in known.options if candidate.in_form and candidate.name not in settled
+            candidate
+            for candidate in known.options
+            if candidate.in_form and candidate.name not in fixed_options
         ]
         self.fields: dict[str, Field] = {}
         layout = FieldForm(self)
@@ -120,7 +122,7 @@ class FormatOptions(QWidget):
 
     def _choice(self, option: Option, value: str) -> QComboBox:
         is_text = option.kind == "text"
-        words = SHOWN_AS if is_text else CHOICE_WORDS
+        words = INVISIBLE_VALUE_LABELS if is_text else CHOICE_WORDS
         box = QComboBox(editable=is_text)
         for choice in option.choices:
             box.addItem(words.get(choice, choice), choice)
@@ -139,7 +141,7 @@ class FormatOptions(QWidget):
         if isinstance(field, QComboBox) and not field.isEditable():
             return field.currentData()
         text = field.currentText() if isinstance(field, QComboBox) else field.text()
-        return {label: value for value, label in SHOWN_AS.items()}.get(text, text)
+        return {label: value for value, label in INVISIBLE_VALUE_LABELS.items()}.get(text, text)
 
 
 class ExportChoices:

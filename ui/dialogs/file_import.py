@@ -130,7 +130,7 @@ class FileImportDialog(WorkDialog):
         top.addWidget(self.title)
         top.addWidget(self.about)
         top.addStretch(1)
-        top.addWidget(self.form.detected)
+        top.addWidget(self.form.detect_button)
         self._target = QHBoxLayout()
         self._target.setSpacing(theme.S)
         for part in (QLabel("Into"), self.store_box, self.mode_box, self.name_edit, self.table_box):
@@ -231,7 +231,7 @@ class FileImportDialog(WorkDialog):
             self.key.deleteLater()
             self.key = None
         if self.mode == "upsert" and self.form.preview is not None:
-            self.key = ColumnsChoice("key", list(self.form.columns.chosen.values()), self)
+            self.key = ColumnsChoice("key", list(self.form.columns.new_names.values()), self)
             self.key.changed.connect(self._replan)
             self._target.insertWidget(self._target.count() - 1, self.key)
         self._replan()
@@ -254,7 +254,7 @@ class FileImportDialog(WorkDialog):
             return
         if mode == NEW:
             return
-        key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
+        key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.new_names
         if mode == "upsert" and not key:
             self._say_plan("Choose the columns that identify rows.")
             return
@@ -304,7 +304,7 @@ class FileImportDialog(WorkDialog):
         if preview is None or store is None or not self.form.ready:
             return
         self.form.stop()
-        dataset, columns, key = preview.dataset, self.form.columns.chosen, self._key()
+        dataset, columns, key = preview.dataset, self.form.columns.new_names, self._key()
         name, target = self.name_edit.text().strip(), self.table_box.currentText()
 
         def work(job: Job) -> list[Table]:
@@ -323,7 +323,7 @@ class FileImportDialog(WorkDialog):
         self.imported.emit(tables)
         self.accept()
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.reject()
 
     def _fail(self, error: Exception) -> None:
@@ -386,7 +386,7 @@ class ReadingDialog(QDialog):
         top = QHBoxLayout(spacing=theme.S)
         top.addWidget(self.title)
         top.addStretch(1)
-        top.addWidget(self.form.detected)
+        top.addWidget(self.form.detect_button)
         layout.addLayout(top)
         layout.addWidget(note)
         layout.addWidget(self.form, 1)
@@ -413,7 +413,7 @@ class ReadingDialog(QDialog):
             return
         options = self.form.options
         options.pop("names", None)
-        chosen = self.form.columns.chosen
+        chosen = self.form.columns.new_names
         names = {c.key: chosen[c.name] for c in preview.columns if chosen.get(c.name, c.key) != c.key}
         if names:
             options["names"] = tuple(names.items())

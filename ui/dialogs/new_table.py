@@ -39,7 +39,7 @@ FIRST_COLUMNS = (("name", "string"), ("value", "float64"))
 
 
 @dataclass(frozen=True)
-class MadeOf:
+class SourceRows:
     """Rows from which to make a table: `rows` returns them, on a worker."""
 
     label: str
@@ -79,27 +79,27 @@ class NewTableDialog(WorkDialog):
         self,
         stores: Sequence[Store],
         tasks: Tasks,
-        made_of: MadeOf | None = None,
+        source_rows: SourceRows | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(tasks, parent)
-        self._stores, self._made_of = list(stores), made_of
+        self._stores, self._source_rows = list(stores), source_rows
         self.setWindowTitle("New table")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
         self._lay_out()
-        for name, kind in () if made_of is not None else FIRST_COLUMNS:
+        for name, kind in () if source_rows is not None else FIRST_COLUMNS:
             self._rows.append(NewColumn(name, kind))
         self._follow()
         self.name.setFocus()
         self.name.selectAll()
 
     def _make(self) -> None:
-        made_of = self._made_of
-        self.title = QLabel("New table" if made_of is None else "Make a table of what is shown")
+        source_rows = self._source_rows
+        self.title = QLabel("New table" if source_rows is None else "Make a table of what is shown")
         theme.variant(self.title, "title")
         self.name = QLineEdit(accessibleName="Name of the table", placeholderText="name")
-        self.name.setText("" if made_of is None else made_of.name)
+        self.name.setText("" if source_rows is None else source_rows.name)
         self.name.textChanged.connect(self._follow)
         self.store = QComboBox(accessibleName="Store")
         self.store.addItems([visible(store.name) for store in self._stores])
@@ -123,7 +123,7 @@ class NewTableDialog(WorkDialog):
         layout.setSpacing(theme.M)
         layout.addWidget(self.title)
         layout.addLayout(form)
-        if self._made_of is None:
+        if self._source_rows is None:
             inside = QWidget()
             column = QVBoxLayout(inside)
             column.setContentsMargins(0, 0, 0, 0)
@@ -138,7 +138,7 @@ class NewTableDialog(WorkDialog):
             area.setWidget(inside)
             layout.addWidget(area, 1)
         else:
-            label = QLabel(self._made_of.label)
+            label = QLabel(self._source_rows.label)
             theme.variant(label, "muted")
             layout.addWidget(label)
             layout.addStretch(1)
@@ -150,7 +150,7 @@ class NewTableDialog(WorkDialog):
         buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.create_button)
         layout.addLayout(buttons)
-        self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT if self._made_of is None else 0))
+        self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT if self._source_rows is None else 0))
 
     @property
     def columns(self) -> list[NewColumn]:
@@ -194,10 +194,10 @@ class NewTableDialog(WorkDialog):
 
     def _create(self) -> None:
         store, name = self._stores[self.store.currentIndex()], self.name.text().strip()
-        made_of, schema = self._made_of, None if self._made_of is not None else self.schema()
+        source_rows, schema = self._source_rows, None if self._source_rows is not None else self.schema()
 
         def work(job: Job) -> Table:
-            data = schema.empty_table() if schema is not None else made_of.rows(job)
+            data = schema.empty_table() if schema is not None else source_rows.rows(job)
             return store.create_table(name, data, job=job)
 
         self._run(self._tasks.write, work, self._finish, f"Making {name}")
@@ -209,7 +209,7 @@ class NewTableDialog(WorkDialog):
     def _fail(self, error: Exception) -> None:
         self.reason.say(message(error))
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.reason.say("Stopped; no table was made.")
 
     def _lock(self, locked: bool) -> None:

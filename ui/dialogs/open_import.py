@@ -33,9 +33,9 @@ from lamella.ui.widgets.controls import FieldForm
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 MINIMUM_WIDTH = 560
-MOST_LISTED = 10
+MOST_LISTED_FILES = 10
 
-Opened = tuple[str, Dataset | FileProblem]
+OpenResult = tuple[str, Dataset | FileProblem]
 """The origin of a dataset, as text, and the dataset or why it cannot be opened."""
 
 
@@ -80,11 +80,11 @@ class ImportDialog(WorkDialog):
         self.store_box.currentIndexChanged.connect(self._suggest_names)
         self.waiting = QLabel("Reading the files…")
         theme.variant(self.waiting, "muted")
-        self.as_one = QCheckBox(
+        self.one_table_box = QCheckBox(
             "As one table: the rows of the files one after the other, with columns matched by name"
         )
-        self.as_one.setVisible(False)
-        self.as_one.toggled.connect(lambda _: self._look())
+        self.one_table_box.setVisible(False)
+        self.one_table_box.toggled.connect(lambda _: self._look())
         self.differences = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         theme.variant(self.differences, "caption")
         self.differences.hide()
@@ -100,7 +100,7 @@ class ImportDialog(WorkDialog):
         layout.addWidget(self.title)
         layout.addLayout(form)
         layout.addWidget(self.waiting)
-        layout.addWidget(self.as_one)
+        layout.addWidget(self.one_table_box)
         layout.addWidget(self.sources, 1)
         layout.addWidget(self.differences)
         layout.addWidget(self.message)
@@ -132,28 +132,28 @@ class ImportDialog(WorkDialog):
         """Open the files, which reads only their first rows."""
         self.message.clear()
         self.waiting.show()
-        self._is_one = self.as_one.isChecked()
+        self._is_one = self.one_table_box.isChecked()
         self._looking = self._tasks.read(
             self._open_all, self._show_datasets, self._report_failure, owner=self, text="Reading the files"
         )
         self._update()
 
-    def _open_all(self, job: Job) -> list[Opened]:
+    def _open_all(self, job: Job) -> list[OpenResult]:
         """Each path with its dataset, or the problem with it: one bad file does not stop the others."""
         if self._is_one:
             return [self._open_as_dataset(job)]
-        opened: list[Opened] = []
+        results: list[OpenResult] = []
         for path in self._paths:
             job.check()
             try:
-                opened.append((path.name, self._open(path, self._table)))
+                results.append((path.name, self._open(path, self._table)))
             except SeveralTables as several:
-                opened += self._tables(path, several, job)
+                results += self._tables(path, several, job)
             except FileProblem as problem:
-                opened.append((path.name, problem))
-        return opened
+                results.append((path.name, problem))
+        return results
 
-    def _open_as_dataset(self, job: Job) -> Opened:
+    def _open_as_dataset(self, job: Job) -> OpenResult:
         """All files as one dataset, or the reason why that is not possible."""
         label = f"{len(self._paths):,} files"
         try:
@@ -161,33 +161,33 @@ class ImportDialog(WorkDialog):
         except FileProblem as problem:
             return label, problem
 
-    def _tables(self, path: Path, several: SeveralTables, job: Job) -> list[Opened]:
+    def _tables(self, path: Path, several: SeveralTables, job: Job) -> list[OpenResult]:
         """Each table of a file, labelled by the file and the table."""
-        opened: list[Opened] = []
+        results: list[OpenResult] = []
         for table in several.tables:
             job.check()
             if table.is_offered:
                 label = f"{path.name} · {table.name}"
                 try:
-                    opened.append((label, self._open(path, table.name)))
+                    results.append((label, self._open(path, table.name)))
                 except FileProblem as problem:
-                    opened.append((label, problem))
-        return opened
+                    results.append((label, problem))
+        return results
 
     def _open(self, path: Path, table: str | None) -> Dataset:
         ragged: RaggedRows = "pad" if path in self._padded_paths else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified_paths else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
-    def _show_datasets(self, opened: list[Opened]) -> None:
+    def _show_datasets(self, results: list[OpenResult]) -> None:
         self._looking = None
         self.waiting.hide()
-        good = [(label, dataset) for label, dataset in opened if isinstance(dataset, Dataset)]
-        problems = [problem for _, problem in opened if isinstance(problem, FileProblem)]
+        good = [(label, dataset) for label, dataset in results if isinstance(dataset, Dataset)]
+        problems = [problem for _, problem in results if isinstance(problem, FileProblem)]
         self.sources.setVisible(bool(good))
         self.sources.show_datasets([label for label, _ in good], [dataset for _, dataset in good])
         alike = len({frozenset(dataset.schema.names) for _, dataset in good}) < len(good)
-        self.as_one.setVisible(self._is_one or (len(self._paths) > 1 and alike and not problems))
+        self.one_table_box.setVisible(self._is_one or (len(self._paths) > 1 and alike and not problems))
         remarks = [remark for _, dataset in good for remark in dataset.remarks] if self._is_one else []
         self.differences.setText(". ".join(remarks) + "." if remarks else "")
         self.differences.setVisible(bool(remarks))
@@ -250,12 +250,16 @@ class ImportDialog(WorkDialog):
         if short:
             total = sum(count for _, count in counts)
             what = "1 line is left out" if total == 1 else f"{total:,} lines are left out"
-            more = [f"and {len(short) - MOST_LISTED:,} more files"] if len(short) > MOST_LISTED else []
-            why = f"They cannot be read ({'; '.join(short[:MOST_LISTED] + more)})"
+            more = (
+                [f"and {len(short) - MOST_LISTED_FILES:,} more files"]
+                if len(short) > MOST_LISTED_FILES
+                else []
+            )
+            why = f"They cannot be read ({'; '.join(short[:MOST_LISTED_FILES] + more)})"
             fix = f"Look at them in the tables named …{BAD_LINES}"
             self.failed.emit(LamellaError(what, why, fix))
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.reject()
 
     def _fail(self, error: Exception) -> None:
@@ -280,8 +284,10 @@ class ImportDialog(WorkDialog):
 
     def _offer_all(self, problems: Sequence[FileProblem], left_out: bool) -> None:
         short = [problem.path for problem in problems if isinstance(problem, RaggedRow) and problem.paddable]
-        listed = [problem.headline for problem in problems[:MOST_LISTED]]
-        more = [f"and {len(problems) - MOST_LISTED:,} more"] if len(problems) > MOST_LISTED else []
+        listed = [problem.headline for problem in problems[:MOST_LISTED_FILES]]
+        more = (
+            [f"and {len(problems) - MOST_LISTED_FILES:,} more"] if len(problems) > MOST_LISTED_FILES else []
+        )
         if short or left_out:
             text = "\n".join([f"{len(problems):,} files are not imported:", *listed, *more])
             fill_up = [("Fill up short rows", lambda: self._pad(*short))] if short else []

@@ -28,10 +28,10 @@ from lamella.ui.widgets.controls import ICON_GAP
 
 MOST_COLUMNS = 200
 """At most this many columns can be renamed and typed; the others are imported as they are."""
-STORED, NAME, TYPE, VALUES = 0, 1, 2, 3
+STORED_NAME, NAME, TYPE, VALUES = 0, 1, 2, 3
 NOTE = VALUES + SHOWN_VALUES
 ROW_HEIGHT, LONGEST = 36, 60
-WIDTHS = {STORED: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE), 110)}
+WIDTHS = {STORED_NAME: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE), 110)}
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -96,7 +96,7 @@ class ReadingColumns(QTableWidget):
         for row, column in enumerate(listed_columns):
             for place in range(NOTE + 1):
                 self.setItem(row, place, QTableWidgetItem())
-            stored = self.item(row, STORED)
+            stored = self.item(row, STORED_NAME)
             stored.setText(visible(column.key))
             if self._choosing:
                 stored.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
@@ -111,8 +111,10 @@ class ReadingColumns(QTableWidget):
                 self._boxes.append(self._type_box(column))
                 self.setCellWidget(row, TYPE, _with_room(self._boxes[row]))
         if more > 0:
-            self.setItem(len(listed_columns), STORED, QTableWidgetItem(f"and {more:,} more, as they are"))
-            self.setSpan(len(listed_columns), STORED, 1, NOTE + 1)
+            self.setItem(
+                len(listed_columns), STORED_NAME, QTableWidgetItem(f"and {more:,} more, as they are")
+            )
+            self.setSpan(len(listed_columns), STORED_NAME, 1, NOTE + 1)
 
     def _type_box(self, column: ColumnPreview) -> QComboBox:
         box = QComboBox(accessibleName=f"Type of column {column.key}")
@@ -175,27 +177,27 @@ class ReadingColumns(QTableWidget):
                 self.item(row, TYPE).setIcon(look.icon(icon_name(column.kind)))
 
     def _take_item(self, item: QTableWidgetItem) -> None:
-        if self._choosing and item.column() == STORED:
+        if self._choosing and item.column() == STORED_NAME:
             if item.row() < len(self._edits):
                 self._edits[item.row()].setEnabled(item.checkState() is Qt.CheckState.Checked)
             self.changed.emit()
 
     @property
-    def chosen(self) -> dict[str, str]:
+    def new_names(self) -> dict[str, str]:
         """The columns to import, by their names in the reading, with their new names."""
         names = {}
         unique_names = table_columns([column.name for column in self._columns])
         for row, column in enumerate(self._columns):
             if row >= MOST_COLUMNS:
                 names[column.name] = unique_names[row]
-            elif not self._choosing or self.item(row, STORED).checkState() is Qt.CheckState.Checked:
+            elif not self._choosing or self.item(row, STORED_NAME).checkState() is Qt.CheckState.Checked:
                 names[column.name] = self.name_edit(row).text().strip()
         return names
 
     @property
     def ready(self) -> bool:
         """Whether each column to import has a unique name."""
-        names = [name.casefold() for name in self.chosen.values()]
+        names = [name.casefold() for name in self.new_names.values()]
         return bool(names) and all(names) and len(set(names)) == len(names)
 
     def name_edit(self, row: int) -> QLineEdit:

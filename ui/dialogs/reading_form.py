@@ -66,7 +66,7 @@ PAUSE_MS, COUNT_AFTER_MS = 150, 400
 class ReadingForm(QWidget):
     """The form of one file. `described` carries its preview after each change; `failed` why it cannot be read
     with these options; `changed` is emitted after changes that need no new reading, such as names and choices
-    of columns. The owner places the button `detected`."""
+    of columns. The owner places `detect_button`."""
 
     described = Signal(FilePreview)
     failed = Signal(Exception)
@@ -106,10 +106,10 @@ class ReadingForm(QWidget):
         for name, choices in LABELS.items():
             options.addWidget(self._labelled_box(name, choices))
         options.addWidget(self._more_options())
-        self.detected = QPushButton("All detected", self)
-        theme.variant(self.detected, "link")
-        self.detected.clicked.connect(self.detect_again)
-        self.detected.hide()
+        self.detect_button = QPushButton("All detected", self)
+        theme.variant(self.detect_button, "link")
+        self.detect_button.clicked.connect(self.detect_again)
+        self.detect_button.hide()
         self.options_row.hide()
         self._make_sheet_row()
         self.columns = ReadingColumns(choosing)
@@ -208,10 +208,10 @@ class ReadingForm(QWidget):
         fields.addRow("Null words", self.nulls)
         fields.addRow("Yes/no words", self.booleans)
         fields.addRow("Time zone", self.zone)
-        self.more = ChoiceButton("More options", form)
-        self.more.say("More")
-        theme.variant(self.more, "chip")
-        return _under_label(" ", self.more)
+        self.more_button = ChoiceButton("More options", form)
+        self.more_button.say("More")
+        theme.variant(self.more_button, "chip")
+        return _under_label(" ", self.more_button)
 
     # --------------------------------------------------------------- choosing
 
@@ -326,7 +326,7 @@ class ReadingForm(QWidget):
     def _describe(self, file: FilePreview) -> None:
         self.preview = file
         self.options_row.setVisible(file.is_text)
-        self.detected.setVisible(file.is_typed)
+        self.detect_button.setVisible(file.is_typed)
         self.sheet_row.setVisible(is_sheet(file.dataset))
         self.cells.setText(self.options.get("cells", ""))
         for name, value in file.findings.items():
@@ -348,16 +348,16 @@ class ReadingForm(QWidget):
 
     def _show_detection(self) -> None:
         chosen = bool(self.options)
-        self.detected.setText("Detect again" if chosen else "All detected")
-        self.detected.setEnabled(chosen)
+        self.detect_button.setText("Detect again" if chosen else "All detected")
+        self.detect_button.setEnabled(chosen)
         look = theme.current()
         icon = look.icon("refresh", "accent") if chosen else look.icon("check", "success")
         if not chosen:  # the button is disabled, and its icon is not
             picture = icon.pixmap(look.icon_size())
             icon = QIcon(picture)
             icon.addPixmap(picture, QIcon.Mode.Disabled)
-        self.detected.setIconSize(look.icon_size())
-        self.detected.setIcon(icon)
+        self.detect_button.setIconSize(look.icon_size())
+        self.detect_button.setIcon(icon)
         self.problem_icon.setPixmap(look.icon("warning", "warning").pixmap(look.icon_size()))
 
     def _misfit(self) -> ColumnPreview | None:

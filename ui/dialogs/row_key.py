@@ -75,7 +75,7 @@ class RowKeyDialog(QDialog):
         def work(job: Job) -> int:
             return table.query().group_by(*key).agg(rows=count()).where(col("rows") > 1).count(job)
 
-        def done(several: int) -> None:
+        def show_result(several: int) -> None:
             keys = "key stands" if several == 1 else "keys stand"
             self._say(
                 UNIQUE if not several else f"{several:,} {keys} for several rows. Add a column.", several
@@ -84,7 +84,7 @@ class RowKeyDialog(QDialog):
         self._say("Checking…")
         self.check_button.setEnabled(False)
         self._handle = self._tasks.read(
-            work, done, lambda error: self._say(message(error), True),
+            work, show_result, lambda error: self._say(message(error), True),
             stopped=lambda: self._say("Stopped"), owner=self, text=f"Checking the key of {table.name}",
         )  # fmt: skip
 

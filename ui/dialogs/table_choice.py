@@ -22,7 +22,7 @@ from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
 
-MOST_CHECKED = 10
+MOST_CHECKED_TABLES = 10
 """If a file has more tables, only the first is checked, since each opens a tab."""
 NAME, ROWS, COLUMNS = range(3)
 MINIMUM_WIDTH, ROW_HEIGHT = 460, 28
@@ -72,7 +72,7 @@ class TableChoice(QDialog):
         self._update()
 
     @property
-    def checked(self) -> list[str]:
+    def checked_names(self) -> list[str]:
         return [
             item.data(NAME, Qt.ItemDataRole.UserRole)
             for item in self._items()
@@ -84,26 +84,26 @@ class TableChoice(QDialog):
 
     def _check_first(self) -> None:
         checked = [item for item in self._items() if item.checkState(NAME) is Qt.CheckState.Checked]
-        for item in checked[1:] if len(checked) > MOST_CHECKED else []:
+        for item in checked[1:] if len(checked) > MOST_CHECKED_TABLES else []:
             item.setCheckState(NAME, Qt.CheckState.Unchecked)
 
     def _check_all(self) -> None:
-        state = Qt.CheckState.Unchecked if self._all_checked else Qt.CheckState.Checked
+        state = Qt.CheckState.Unchecked if self._is_all_checked else Qt.CheckState.Checked
         for item in self._items():
             item.setCheckState(NAME, state)
 
     @property
-    def _all_checked(self) -> bool:
-        return len(self.checked) == self.list.topLevelItemCount()
+    def _is_all_checked(self) -> bool:
+        return len(self.checked_names) == self.list.topLevelItemCount()
 
     def _update(self) -> None:
-        count = len(self.checked)
+        count = len(self.checked_names)
         self.open_button.setText(f"Open {quantity(count, self._noun)}" if count else "Open")
         self.open_button.setEnabled(bool(count))
-        self.all_button.setText("Check none" if self._all_checked else "Check all")
+        self.all_button.setText("Check none" if self._is_all_checked else "Check all")
 
     def _open(self) -> None:
-        self.chosen.emit(self.checked)
+        self.chosen.emit(self.checked_names)
         self.accept()
 
 

@@ -57,22 +57,23 @@ class WorkDialog(QDialog):
         done: Callable[[Any], None],
         text: str,
     ) -> None:
-        """Start work; `begin` is `Tasks.read` or `Tasks.write`. It ends in `done`, `_fail` or `_stopped`."""
+        """Start work, which ends in `done`, `_fail` or `_handle_stop`. `begin` is `Tasks.read` or
+        `Tasks.write`."""
         self._start_time = time.monotonic()
         self._focus = self.focusWidget()
         self._work = begin(
             work,
-            self._ended(done),
-            self._ended(self._fail),
+            self._end_with(done),
+            self._end_with(self._fail),
             progress=self._show_progress,
-            stopped=self._ended(self._stopped),
+            stopped=self._end_with(self._handle_stop),
             owner=self,
             text=text,
         )
         self._work.shown_by = self
         self._show_working(True)
 
-    def _ended(self, then: Callable[..., None]) -> Callable[..., None]:
+    def _end_with(self, then: Callable[..., None]) -> Callable[..., None]:
         def end(*answer: Any) -> None:
             self._work = None
             self._show_working(False)
@@ -110,7 +111,7 @@ class WorkDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         raise NotImplementedError
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         """The work was stopped without a result."""
         raise NotImplementedError
 

@@ -236,15 +236,15 @@ class AssignmentLine(FieldRow):
         self._assignments: list[Assignment] = []
         self.column = ColumnBox(names, column)
         self.column.setFixedWidth(10 * theme.current().line_height())
-        self.what = QComboBox(accessibleName="What to do")
-        self.what.setFixedWidth(12 * theme.current().line_height())
+        self.assignment_box = QComboBox(accessibleName="What to do")
+        self.assignment_box.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
         self.reason = Reason()
-        fill_height(self.column, self.what)
+        fill_height(self.column, self.assignment_box)
         line = QHBoxLayout()
         line.setSpacing(theme.S)
         line.addWidget(self.column)
-        line.addWidget(self.what)
+        line.addWidget(self.assignment_box)
         line.addWidget(self.field, 1)
         line.addWidget(self.remove)
         layout = QVBoxLayout(self)
@@ -253,24 +253,24 @@ class AssignmentLine(FieldRow):
         layout.addLayout(line)
         layout.addWidget(self.reason)
         self.column.chosen.connect(self._choose_column)
-        self.what.currentIndexChanged.connect(self._choose)
-        self.what.activated.connect(lambda _: self.field.setFocus())
+        self.assignment_box.currentIndexChanged.connect(self._choose)
+        self.assignment_box.activated.connect(lambda _: self.field.setFocus())
         self.field.edited.connect(self.changed)
         self.setFocusProxy(self.column)
         self._choose_column(column)
 
     def choose(self, assignment: str) -> None:
         """Choose an assignment that fits the column, by its id."""
-        self.what.setCurrentIndex(self._assignments.index(ASSIGNMENT_BY_ID[assignment]))
+        self.assignment_box.setCurrentIndex(self._assignments.index(ASSIGNMENT_BY_ID[assignment]))
 
     def answer(self) -> tuple[str, Assignment, Any] | None:
         """Column, assignment and argument; None while something is missing or invalid, which is shown beside
         the field."""
         name = self.column.text()
-        if name not in self._types or self.what.currentIndex() < 0:
+        if name not in self._types or self.assignment_box.currentIndex() < 0:
             self.reason.say(f"There is no column '{visible(name)}'." if name else "")
             return None
-        assignment = self._assignments[self.what.currentIndex()]
+        assignment = self._assignments[self.assignment_box.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
         self.reason.say(sentence_case(problem).rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
@@ -281,19 +281,25 @@ class AssignmentLine(FieldRow):
     def _choose_column(self, name: str) -> None:
         theme.variant(self.column, "" if name in self._types or not name else "invalid")
         if name in self._types:
-            before = self._assignments[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
+            before = (
+                self._assignments[self.assignment_box.currentIndex()]
+                if self.assignment_box.currentIndex() >= 0
+                else None
+            )
             self._assignments = assignments_for(self._types[name], inside=name not in self._columns)
-            self.what.blockSignals(True)
-            self.what.clear()
-            self.what.addItems([assignment.label for assignment in self._assignments])
-            self.what.setCurrentIndex(self._assignments.index(before) if before in self._assignments else 0)
-            self.what.blockSignals(False)
+            self.assignment_box.blockSignals(True)
+            self.assignment_box.clear()
+            self.assignment_box.addItems([assignment.label for assignment in self._assignments])
+            self.assignment_box.setCurrentIndex(
+                self._assignments.index(before) if before in self._assignments else 0
+            )
+            self.assignment_box.blockSignals(False)
             self._choose()
         else:
             self.changed.emit()
 
     def _choose(self) -> None:
-        if self.column.text() in self._types and self.what.currentIndex() >= 0:
+        if self.column.text() in self._types and self.assignment_box.currentIndex() >= 0:
             kind = self._types[self.column.text()]
-            self.field.ask(self._assignments[self.what.currentIndex()], kind, self._columns)
+            self.field.ask(self._assignments[self.assignment_box.currentIndex()], kind, self._columns)
         self.changed.emit()

@@ -48,7 +48,7 @@ MOST_LETTERS = 2**31 - 1
 """The maximum length of a line: Qt would otherwise cut pasted text at 32,767 characters."""
 LONGEST_LINE = 80
 """Texts of up to this many characters are edited in a line, longer ones in an area."""
-MOST_EDITED, LONGEST_EDITED_LINE = 1_000_000, 100_000
+LONGEST_EDITED_TEXT, LONGEST_EDITED_LINE = 1_000_000, 100_000
 """The most characters of a text, and of one of its lines, that Qt lays out without blocking the window."""
 SLOW_LINE = 10_000
 """From this many characters on, wrapping a line without spaces at words takes quadratic time."""
@@ -68,7 +68,7 @@ def needs_area(type_: pa.DataType, text: str | None) -> bool:
 
 def is_editable(text: str) -> bool:
     """Whether a text is short enough to be edited."""
-    return len(text) <= MOST_EDITED and _longest_line(text) <= LONGEST_EDITED_LINE
+    return len(text) <= LONGEST_EDITED_TEXT and _longest_line(text) <= LONGEST_EDITED_LINE
 
 
 def _longest_line(text: str) -> int:
@@ -124,7 +124,7 @@ class CellEntry(Editor):
     """Why the text was discarded when the editor lost the keyboard."""
     _over = False
 
-    def written(self) -> str:
+    def new_text(self) -> str:
         """The text in the editor."""
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class CellEntry(Editor):
         """Emit the value; False if the text is invalid, and the editor stays open."""
         if self._over:
             return True
-        text = self.written()
+        text = self.new_text()
         if text == (self.before or ""):
             self._leave(step)
             return True
@@ -144,7 +144,7 @@ class CellEntry(Editor):
 
     def fill(self) -> None:
         """Emit the text for all selected cells, unless it is invalid for this one."""
-        text = self.written()
+        text = self.new_text()
         empty = not text and self.before is None
         if not self._over and (empty or not self._check()):
             self._over = True
@@ -190,7 +190,7 @@ class CellEntry(Editor):
     def _check(self) -> str:
         """The reason why the text is invalid, which is also marked in the editor; empty if it is valid."""
         try:
-            parse_cell(self.written(), self.type)
+            parse_cell(self.new_text(), self.type)
             reason = ""
         except BadData as error:
             reason = error.why or error.what
@@ -263,15 +263,15 @@ class CellEditor(CellEntry, QLineEdit):
         self.setPlaceholderText(NULL_HINT if text is None else "")
         self.setMaxLength(MOST_LETTERS)
         self.setText((text or "") if begun_with is None else begun_with)
-        self._shown = self.text() if begun_with is None else None
+        self._first_text = self.text() if begun_with is None else None
         if begun_with is None:
             self.selectAll()
         if kind_of(type_) in DAYS:
             FieldButton(self, "date", "Choose a day (Alt+Down)").clicked.connect(self.open_calendar)
         self.textEdited.connect(self._check)
 
-    def written(self) -> str:
-        display = self._shown
+    def new_text(self) -> str:
+        display = self._first_text
         return self.text() if display is None else with_own_letters(self.before or "", display, self.text())
 
     def offer(self, values: Sequence[str]) -> None:
@@ -359,20 +359,20 @@ class CellArea(CellEntry, QPlainTextEdit):
         if _longest_line(display or "") > SLOW_LINE:
             self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.setPlainText((display or "") if begun_with is None else begun_with)
-        self._shown = self._text()
+        self._first_text = self._text()
         if begun_with is not None:
             self.moveCursor(self.textCursor().MoveOperation.End)
         elif kind_of(type_) not in NESTED_KINDS:
             self.selectAll()
         self.textChanged.connect(self._check)
 
-    def written(self) -> str:
+    def new_text(self) -> str:
         """The text with the value's own line ends; the unchanged value if nothing was typed."""
         if not self._began_typing and not self.document().isModified():
             return self.before or ""
         before, text = self.before or "", self._text()
         if not self._began_typing:
-            return with_own_letters(before, self._shown, text)
+            return with_own_letters(before, self._first_text, text)
         return text.replace("\n", "\r\n") if "\r\n" in before else text
 
     def _text(self) -> str:
@@ -416,7 +416,7 @@ class CellCheck(CellEntry, QCheckBox):
         self._follow()
         self.clicked.connect(self._follow_switch)
 
-    def written(self) -> str:
+    def new_text(self) -> str:
         state = self.checkState()
         unset = state is Qt.CheckState.PartiallyChecked
         return "" if unset else ("true" if state is Qt.CheckState.Checked else "false")
@@ -440,7 +440,7 @@ class CellCheck(CellEntry, QCheckBox):
         self._follow()
 
     def _follow(self) -> None:
-        self.setText(self.written() or NULL_HINT)
+        self.setText(self.new_text() or NULL_HINT)
 
 
 def _calendar() -> QCalendarWidget:

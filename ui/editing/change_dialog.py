@@ -53,11 +53,11 @@ class SelectedRows:
     ids: Callable[[Job], Iterable[int]]
 
 
-Where = Filter | SelectedRows | None
+RowChoice = Filter | SelectedRows | None
 
 
 @dataclass(frozen=True)
-class Shown:
+class ChangeContext:
     """What the tab shows: the filter, the selected rows and columns, the column of the current cell, and the
     other tables of the store."""
 
@@ -82,7 +82,7 @@ class ChangeDialog(PreviewDialog):
         name: str,
         snapshot: Snapshot,
         tasks: Tasks,
-        context: Shown = Shown(),
+        context: ChangeContext = ChangeContext(),
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(tasks, PAUSE_MS, parent)
@@ -94,7 +94,7 @@ class ChangeDialog(PreviewDialog):
         self._forms = forms(table, types, first, context.columns, context.tables, tasks)
         self.form: ActForm | None = None
         self.setWindowTitle(f"Change {visible(name)}")
-        self._wheres = self._row_choices(context.filter, context.rows)
+        self._row_choices = self._list_row_choices(context.filter, context.rows)
         self._make()
         self._lay_out()
         self._choose_kind()
@@ -118,10 +118,10 @@ class ChangeDialog(PreviewDialog):
 
     # ------------------------------------------------------------------ looks
 
-    def _row_choices(
+    def _list_row_choices(
         self, filter: Filter | None, selected: SelectedRows | None
-    ) -> list[tuple[str, str, Where]]:
-        offers: list[tuple[str, str, Where]] = []
+    ) -> list[tuple[str, str, RowChoice]]:
+        offers: list[tuple[str, str, RowChoice]] = []
         if selected is not None and selected.count:
             offers.append((f"Selection · {selected.count:,}", "The selected rows", selected))
         if filter is not None:
@@ -132,7 +132,7 @@ class ChangeDialog(PreviewDialog):
         self.title = QLabel(f"Change {visible(self._name)}")
         theme.variant(self.title, "title")
         self.rows = QButtonGroup(self)
-        for place, (text, tip, _) in enumerate(self._wheres):
+        for place, (text, tip, _) in enumerate(self._row_choices):
             button = QToolButton(text=text, toolTip=tip, checkable=True, checked=place == 0)
             button.setAccessibleName(tip)
             theme.variant(button, "segment")
@@ -206,16 +206,16 @@ class ChangeDialog(PreviewDialog):
 
     # ---------------------------------------------------------------- preview
 
-    def _where(self) -> Where:
-        return self._wheres[self.rows.checkedId()][2] if self.kind.some_rows else None
+    def _row_choice(self) -> RowChoice:
+        return self._row_choices[self.rows.checkedId()][2] if self.kind.some_rows else None
 
     def _chosen_rows(self, job: Job) -> Any:
         """The filter or ids of the rows; call it on a worker."""
-        where, place = self._where(), self.rows.checkedId()
-        if not isinstance(where, SelectedRows):
-            return where
+        choice, place = self._row_choice(), self.rows.checkedId()
+        if not isinstance(choice, SelectedRows):
+            return choice
         if place not in self._ids:
-            self._ids[place] = list(where.ids(job))
+            self._ids[place] = list(choice.ids(job))
         return self._ids[place]
 
     def _plan_again(self) -> None:
@@ -272,7 +272,7 @@ class ChangeDialog(PreviewDialog):
         changes = effect.total > 0 or self.kind.id in ("rename", "cast", "split", "merge")
         self.apply.setText(button_text(self.kind, act, effect))
         self.apply.setEnabled(changes and not why_not)
-        if self._where() is not None and not isinstance(self._where(), SelectedRows):
+        if self._row_choice() is not None and not isinstance(self._row_choice(), SelectedRows):
             self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
         remark = self.form.remark if self.form is not None else ""
         text = " ".join(filter(None, (why_not or effect_text(act, effect), remark)))
@@ -302,7 +302,7 @@ class ChangeDialog(PreviewDialog):
         self._reading = None
         self._say(message(error), "danger")
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self._say("Stopped; nothing was changed.")
 
     def _lock(self, locked: bool) -> None:

@@ -86,7 +86,7 @@ class FileTarget:
         return pa.Table.from_arrays([from_numpy(ids), *rows.columns], names=[ID, *names])
 
 
-COMPUTED = "These rows are computed: remove the steps that make them to edit"
+ROWS_ARE_COMPUTED = "These rows are computed: remove the steps that make them to edit"
 EDITS_OF_FILE = "Edits are saved into this file with Ctrl+S"
 STILL_READING = "The file is still being read: it can be edited once all of its rows are there"
 
@@ -124,7 +124,7 @@ class Standing:
             name = tab.table.store.name
             return f"The store {name} cannot be written: make a table of these rows in another one"
         filling = tab.content is not None and not tab.content.complete
-        return STILL_READING if tab.table is None and filling else COMPUTED
+        return STILL_READING if tab.table is None and filling else ROWS_ARE_COMPUTED
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lamella.core.query.expressions import Expression
 
 _WORD = re.compile(r'"?[^\W\d][\w.]*$')
-MOST_SHOWN = 12
+MOST_COMPLETIONS = 12
 
 
 class ExpressionEdit(QLineEdit):
@@ -39,7 +39,7 @@ class ExpressionEdit(QLineEdit):
         self._completer.setWidget(self)
         self._completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
-        self._completer.setMaxVisibleItems(MOST_SHOWN)
+        self._completer.setMaxVisibleItems(MOST_COMPLETIONS)
         theme.variant(self._completer.popup(), "completions")
         self._completer.activated.connect(self._insert)
         self.textEdited.connect(self._take_text)

@@ -23,7 +23,7 @@ from lamella.core.phrases import quantity, sentence_case
 from lamella.ui import theme
 from lamella.ui.editing.pasted_block import Paste
 
-MOST_LISTED = 1_000
+MOST_PROBLEMS = 1_000
 LONGEST_TEXT = 200
 LINES, LEAST_LINES = 40, 8
 
@@ -53,7 +53,8 @@ class PasteDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
         layout.setSpacing(theme.M)
-        self._required_boxes: list[QCheckBox] = []
+        self.required_boxes: list[QCheckBox] = []
+        """The boxes that must be checked before anything is pasted."""
         self.rows: QCheckBox | None = None
         if questions.unread:
             layout.addWidget(self._problems_text(paste, questions))
@@ -64,7 +65,7 @@ class PasteDialog(QDialog):
                 f"Leave out {quantity(questions.spare_columns, 'column')} of the clipboard: "
                 f"there are only {len(paste.area.names):,} from here to the right end"
             )
-        for box in self._required_boxes:
+        for box in self.required_boxes:
             layout.addWidget(box)
         if questions.new_rows:
             self.rows = QCheckBox(f"Add {quantity(questions.new_rows, 'new row')} at the end")
@@ -73,7 +74,7 @@ class PasteDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.paste = buttons.addButton("Paste", QDialogButtonBox.ButtonRole.AcceptRole)
         theme.variant(self.paste, "primary")
-        self.paste.setEnabled(not self._required_boxes)
+        self.paste.setEnabled(not self.required_boxes)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout.addWidget(buttons)
@@ -81,7 +82,7 @@ class PasteDialog(QDialog):
         self.accepted.connect(lambda: self.chosen.emit(self.rows is not None and self.rows.isChecked()))
         if questions.unread:
             self.resize(LINES * theme.current().line_height(), LINES * theme.current().line_height() // 2)
-        first = [*self._required_boxes, self.rows, self.paste][0]
+        first = [*self.required_boxes, self.rows, self.paste][0]
         if first is not None:
             first.setFocus()
 
@@ -95,21 +96,16 @@ class PasteDialog(QDialog):
     def _require(self, text: str) -> None:
         box = QCheckBox(text)
         box.toggled.connect(self._follow)
-        self._required_boxes.append(box)
+        self.required_boxes.append(box)
 
     def _follow(self) -> None:
-        self.paste.setEnabled(all(box.isChecked() for box in self._required_boxes))
-
-    @property
-    def required(self) -> list[QCheckBox]:
-        """The boxes that must be checked before anything is pasted."""
-        return list(self._required_boxes)
+        self.paste.setEnabled(all(box.isChecked() for box in self.required_boxes))
 
 
 def problem_table(paste: Paste) -> QTableWidget:
     """Position, text and reason of each cell that cannot be read; if there are very many, of the first
     ones."""
-    problems = paste.problems[:MOST_LISTED]
+    problems = paste.problems[:MOST_PROBLEMS]
     table = QTableWidget(len(problems), 4)
     table.setAccessibleName("Cells that cannot be read")
     theme.variant(table, "roomy")

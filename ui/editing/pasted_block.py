@@ -103,7 +103,7 @@ class Values:
     """The values of a block for one column of an area, one per row of the block, and which rows have none."""
 
     values: pa.Array
-    left_out: np.ndarray
+    omissions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Paste:
         places = np.arange(len(row_ids)) % self.height
         together: dict[bytes, list[str]] = {}
         for name, column in self.columns.items():
-            together.setdefault(column.left_out.tobytes(), []).append(name)
+            together.setdefault(column.omissions.tobytes(), []).append(name)
         tables = []
         for names in together.values():
-            rows = np.flatnonzero(~self.columns[names[0]].left_out[places])
+            rows = np.flatnonzero(~self.columns[names[0]].omissions[places])
             ids, chosen = from_numpy(np.ascontiguousarray(row_ids[rows])), places[rows]
             values = {name: take(self.columns[name].values, chosen) for name in names}
             tables.append(pa.Table.from_arrays([ids, *values.values()], names=[ID, *values]))

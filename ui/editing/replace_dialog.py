@@ -46,13 +46,15 @@ from lamella.ui.widgets.controls import CONTROL_HEIGHT, EmptyNote, FieldForm
 
 PAUSE_MS = 250
 LONGEST_SHOWN, LONGEST_TIP = 120, 2_000
-CUT, SAME_BEFORE = "…", 16
+CUT, CONTEXT_LENGTH = "…", 16
 """How many characters of what stays the same are shown before a change."""
 AFTER = 3
 """The preview's column with the new text."""
 NOTHING = "Nothing changes: there is no match, or the new text is the same."
-MOST_NAMED = 3
-CHANGED = "Someone else changed the table: nothing was replaced. Close and reopen this dialog to count again."
+MOST_NAMED_COLUMNS = 3
+TABLE_CHANGED = (
+    "Someone else changed the table: nothing was replaced. Close and reopen this dialog to count again."
+)
 HINT = "Type the text to find to see what would change."
 
 
@@ -83,12 +85,12 @@ class ReplaceDialog(QDialog):
         tasks: Tasks,
         parent: QWidget | None = None,
         stage: Callable[[Sequence[pa.Table]], object] | None = None,
-        staged: Difference | None = None,
+        staged_edits: Difference | None = None,
     ) -> None:
-        """With `stage`, changes are passed to it instead of being committed; `staged` are earlier staged
-        changes."""
+        """With `stage`, changes are passed to it instead of being committed; `staged_edits` are those of
+        before."""
         super().__init__(parent)
-        self._stage, self._staged_edits = stage, staged
+        self._stage, self._staged_edits = stage, staged_edits
         self._table, self._name, self._tasks = table, name, tasks
         self._scopes, self._columns = scopes, list(columns)
         self._reading: Handle | None = None
@@ -299,7 +301,7 @@ class ReplaceDialog(QDialog):
             self._stage(replacements.cells)
             self.accept()
             return
-        few = len(replacements.columns) <= MOST_NAMED
+        few = len(replacements.columns) <= MOST_NAMED_COLUMNS
         columns = replacements.columns
         named = ", ".join(columns) if few else quantity(len(columns), "column")
         message = f"replace in {named}"
@@ -314,7 +316,7 @@ class ReplaceDialog(QDialog):
             lambda commit: self._finish(commit, plan, replacements),
             self._fail,
             progress=self._show_progress,
-            stopped=self._stopped,
+            stopped=self._handle_stop,
             owner=self,
             text=f"Replacing in {self._name}",
         )
@@ -328,9 +330,9 @@ class ReplaceDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         self._reading = self._writing = None
         self._lock(False)
-        self._say(CHANGED if isinstance(error, VersionConflict) else message(error), "danger")
+        self._say(TABLE_CHANGED if isinstance(error, VersionConflict) else message(error), "danger")
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self._writing = None
         self._lock(False)
         self._say("Stopped; nothing was changed.")
@@ -359,7 +361,7 @@ def from_change(before: str, after: str) -> tuple[str, str]:
     """Both texts from shortly before the place where they differ, which may be far into them."""
     pairs = enumerate(zip(before, after, strict=False))
     same = next((place for place, (old, new) in pairs if old != new), min(len(before), len(after)))
-    if same <= SAME_BEFORE + len(CUT):
+    if same <= CONTEXT_LENGTH + len(CUT):
         return before, after
-    start = same - SAME_BEFORE
+    start = same - CONTEXT_LENGTH
     return f"{CUT}{before[start:]}", f"{CUT}{after[start:]}"

@@ -34,7 +34,7 @@ class ReplacePlan:
     rows: Sequence[range]
     columns: Sequence[str]
     operand: Mapping[str, Any]
-    staged: Difference | None = None
+    staged_edits: Difference | None = None
     """Unsaved edits, which are searched, too."""
 
     @property
@@ -112,4 +112,4 @@ def _pages(plan: ReplacePlan) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
         for start in range(span.start, span.stop, step):
             page = plan.view.page(start, min(step, span.stop - start), list(plan.columns))
             ids = ids_of(plan.view, start, page.num_rows)
-            yield start, ids, page if plan.staged is None else plan.staged.applied(ids, page)
+            yield start, ids, page if plan.staged_edits is None else plan.staged_edits.apply_to(ids, page)

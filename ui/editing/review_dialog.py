@@ -24,9 +24,9 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
-from lamella.ui.editing.staged_edits import DELETED, CellTexts, Difference
+from lamella.ui.editing.staged_edits import DELETED_TEXT, CellTexts, Difference
 
-MOST_LISTED = 500
+MOST_LISTED_ROWS = 500
 LONGEST_TEXT = 200
 NULL = "NULL"
 WIDTHS_BY_ROWS = 100
@@ -39,7 +39,7 @@ def summary(changes: Difference) -> str:
     """Such as `3 cells changed, 1 row deleted, 2 new rows`."""
     parts = [
         f"{quantity(changes.num_cells, 'cell')} changed" if changes.num_cells else "",
-        f"{quantity(len(changes.deleted), 'row')} deleted" if len(changes.deleted) else "",
+        f"{quantity(len(changes.deleted_ids), 'row')} deleted" if len(changes.deleted_ids) else "",
         quantity(changes.num_new, "new row") if changes.num_new else "",
     ]
     return ", ".join(part for part in parts if part) or "no edits"
@@ -111,7 +111,10 @@ class ReviewDialog(QDialog):
         rows: list[tuple[str | None, ...]] = [
             (str(cell.row_id + first), cell.name, cell.before, cell.after) for cell in cells
         ]
-        rows += [(str(i + first), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
+        rows += [
+            (str(i + first), "", "the row", DELETED_TEXT)
+            for i in changes.deleted_ids[:MOST_LISTED_ROWS].tolist()
+        ]
         headers = ("Row" if in_file else ID, "Column", "Before", "After")
         self.table = _table(headers, rows, "Edits before and after")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -142,7 +145,7 @@ class ConflictDialog(QDialog):
         self.table = _table(headers, rows, "Cells changed on both sides")
         for row, conflict in enumerate(conflicts):
             item = self.table.item(row, len(headers) - 1)
-            can = conflict.theirs != DELETED
+            can = conflict.theirs != DELETED_TEXT
             checkable = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable
             item.setFlags(checkable if can else Qt.ItemFlag.NoItemFlags)
             if can:

@@ -24,7 +24,7 @@ from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import EditTarget
 
 NO_IDS = np.empty(0, np.int64)
-DELETED = "(deleted)"
+DELETED_TEXT = "(deleted)"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class StagedEdit:
 
     cells: Sequence[pa.Table] = ()
     before: Sequence[pa.Table] = ()
-    deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
+    deleted_ids: np.ndarray = field(default_factory=lambda: NO_IDS)
     rows: pa.Table | None = None
     version: int = 0
 
@@ -66,7 +66,7 @@ class StagedEdit:
 
     @property
     def size(self) -> EditSize:
-        return EditSize(self.num_cells, len(self.deleted), 0 if self.rows is None else self.rows.num_rows)
+        return EditSize(self.num_cells, len(self.deleted_ids), 0 if self.rows is None else self.rows.num_rows)
 
 
 def num_cells(tables: Sequence[pa.Table]) -> int:
@@ -74,7 +74,7 @@ def num_cells(tables: Sequence[pa.Table]) -> int:
     return sum(table.num_rows * (table.num_columns - 1) for table in tables)
 
 
-def staged(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence[pa.Table],
+def stage_edit(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence[pa.Table],
            deleted: np.ndarray | None, rows: pa.Table | None) -> StagedEdit:  # fmt: skip
     """Make an edit with the old values from the snapshot that was shown; for a table, from the version.
     Blocks."""
@@ -103,8 +103,8 @@ class Difference:
     again."""
 
     columns: Mapping[str, ChangedColumn]
-    deleted: np.ndarray
-    seen: np.ndarray
+    deleted_ids: np.ndarray
+    deletion_versions: np.ndarray
     """For each deleted row, the version of the table in which it was seen."""
     rows: Sequence[pa.Table]
 
@@ -118,7 +118,7 @@ class Difference:
 
     @property
     def count(self) -> int:
-        return self.num_cells + len(self.deleted) + self.num_new
+        return self.num_cells + len(self.deleted_ids) + self.num_new
 
     @property
     def cells(self) -> list[pa.Table]:
@@ -135,9 +135,9 @@ class Difference:
     def commit(self, table: Table, version: int, job: Job) -> Commit:
         """Commit the difference. Blocks. Raises `VersionConflict` if there was a commit after `version`."""
         message = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
-        return table.edit(self.cells, self.new_rows, self.deleted, message, job, version)
+        return table.edit(self.cells, self.new_rows, self.deleted_ids, message, job, version)
 
-    def applied(self, ids: np.ndarray, rows: pa.Table) -> pa.Table:
+    def apply_to(self, ids: np.ndarray, rows: pa.Table) -> pa.Table:
         """Rows with these ids as they are shown: with their edited values."""
         columns = []
         for name in rows.column_names:
@@ -156,18 +156,19 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     """Combine edits. Blocks."""
     after_tables = [part for edit in edits for part in edit.cells]
     before_tables = [part for edit in edits for part in edit.before]
-    gone, first = np.unique(np.concatenate([NO_IDS, *(e.deleted for e in edits)]), return_index=True)
-    versions = np.concatenate([NO_IDS, *(np.full(len(e.deleted), e.version) for e in edits)])[first]
+    all_deleted = np.concatenate([NO_IDS, *(e.deleted_ids for e in edits)])
+    deleted_ids, first = np.unique(all_deleted, return_index=True)
+    versions = np.concatenate([NO_IDS, *(np.full(len(e.deleted_ids), e.version) for e in edits)])[first]
     ids, after = cells_by_row(name, after_tables)
     _, before = cells_by_row(name, before_tables[::-1])
     columns = {}
     for place, column in enumerate(after.table.column_names):
         new, old = in_one(after.table.column(place)), in_one(before.table.column(column))
         lacks = after.omissions.get(column, np.zeros(len(ids), bool))
-        changed = differs(old, new) & ~lacks & ~among(ids, gone)
+        changed = differs(old, new) & ~lacks & ~among(ids, deleted_ids)
         if changed.any():
             columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))
-    return Difference(columns, gone, versions, [edit.rows for edit in edits if edit.rows is not None])
+    return Difference(columns, deleted_ids, versions, [edit.rows for edit in edits if edit.rows is not None])
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Check:
 
     version: int
     conflicts: Sequence[CellTexts]
-    gone: np.ndarray
+    missing_ids: np.ndarray
     """Rows of the difference that someone deleted."""
 
 
@@ -206,15 +207,15 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
     """Compare a difference with the newest version of the table. Blocks."""
     job.check()
     now = table.as_of(table.version)
-    ids = distinct(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
+    ids = distinct(np.concatenate([NO_IDS, changes.deleted_ids, *(c.ids for c in changes.columns.values())]))
     ids_now = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
-    gone = ids[~among(ids, distinct(ids_now))]
+    missing_ids = ids[~among(ids, distinct(ids_now))]
     conflicts: list[CellTexts] = []
     for name, column in changes.columns.items():
-        lost = column.at(np.flatnonzero(among(column.ids, gone)))
+        lost = column.at(np.flatnonzero(among(column.ids, missing_ids)))
         mine = zip(lost.ids.tolist(), whole_texts(lost.before), whole_texts(lost.after), strict=True)
-        conflicts += [CellTexts(row_id, name, before, after, DELETED) for row_id, before, after in mine]
-        known = column.at(np.flatnonzero(~among(column.ids, gone)))
+        conflicts += [CellTexts(row_id, name, before, after, DELETED_TEXT) for row_id, before, after in mine]
+        known = column.at(np.flatnonzero(~among(column.ids, missing_ids)))
         if not len(known.ids):
             continue
         theirs = in_one(now.read([name], ids=known.ids.tolist()).column(0))
@@ -224,12 +225,13 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
             some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), texts_now, strict=True
         )
         conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
-    for version in distinct(changes.seen).tolist():
+    for version in distinct(changes.deletion_versions).tolist():
         job.check()
-        ids = changes.deleted[(changes.seen == version) & ~among(changes.deleted, gone)]
+        is_live = ~among(changes.deleted_ids, missing_ids)
+        ids = changes.deleted_ids[(changes.deletion_versions == version) & is_live]
         if version != now.version and len(ids):
             conflicts += _changed_rows(table.as_of(version), now, ids.tolist())
-    return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), gone)
+    return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), missing_ids)
 
 
 def _changed_rows(base: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
@@ -242,19 +244,20 @@ def _changed_rows(base: OldVersion, now: OldVersion, ids: list[int]) -> list[Cel
         met = np.flatnonzero(differs(before, theirs))
         texts = zip(met.tolist(), whole_texts(take(before, met)), whole_texts(take(theirs, met)), strict=True)
         for place, old, new in texts:
-            cells_by_row.setdefault(ids[place], CellTexts(ids[place], name, old, DELETED, new))
+            cells_by_row.setdefault(ids[place], CellTexts(ids[place], name, old, DELETED_TEXT, new))
     return list(cells_by_row.values())
 
 
-def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndarray) -> Difference:
-    """The difference without these cells, without deletions of their rows, and without rows in `gone`."""
+def without(changes: Difference, cells: Sequence[tuple[int, str]], missing_ids: np.ndarray) -> Difference:
+    """The difference without these cells, without deletions of their rows, and without rows in
+    `missing_ids`."""
     dropped: dict[str, list[int]] = {}
     for row_id, name in cells:
         dropped.setdefault(name, []).append(row_id)
     columns = {}
     for name, column in changes.columns.items():
-        left = ~np.isin(column.ids, [*dropped.get(name, []), *gone.tolist()])
+        left = ~np.isin(column.ids, [*dropped.get(name, []), *missing_ids.tolist()])
         if left.any():
             columns[name] = column.at(np.flatnonzero(left))
-    left = ~np.isin(changes.deleted, [*gone.tolist(), *(row_id for row_id, _ in cells)])
-    return Difference(columns, changes.deleted[left], changes.seen[left], changes.rows)
+    left = ~np.isin(changes.deleted_ids, [*missing_ids.tolist(), *(row_id for row_id, _ in cells)])
+    return Difference(columns, changes.deleted_ids[left], changes.deletion_versions[left], changes.rows)

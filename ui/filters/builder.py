@@ -136,7 +136,7 @@ class GroupBox(QFrame):
         join = QComboBox()
         join.setMinimumWidth(NARROWEST * theme.current().line_height())
         join.addItems([text for text, _join_all, _negated in JOINS])
-        chosen = (self.group.every, self.group.negated)
+        chosen = (self.group.is_conjunction, self.group.is_negated)
         join.setCurrentIndex([(join_all, negated) for _text, join_all, negated in JOINS].index(chosen))
         join.setAccessibleName("How the conditions are joined")
         join.activated.connect(self._set_join)
@@ -167,7 +167,7 @@ class GroupBox(QFrame):
         self.edited.emit()
 
     def _set_join(self, place: int) -> None:
-        _text, self.group.every, self.group.negated = JOINS[place]
+        _text, self.group.is_conjunction, self.group.is_negated = JOINS[place]
         self.edited.emit()
 
 
@@ -258,7 +258,7 @@ class FilterBuilder(QWidget):
             return
         conditions = self._tree.beside(condition, self._types)
         rows = self._rows.then(Where(all_of(conditions))) if conditions else self._rows
-        bound = condition.bound(self._types)
+        bound = condition.bind(self._types)
         chosen = () if isinstance(bound, Problem) or not bound.has_only_values else bound.values
         picker = ValuePicker(ValueRequest(rows, condition.column, self._types), self._tasks, chosen)
         picker.changed.connect(row.choose)
@@ -341,7 +341,7 @@ class FilterBuilder(QWidget):
         elif what == "add":
             self.add_condition(node if isinstance(node, Group) else self._tree.parent_of(node))
         elif what == "add group" and isinstance(node, Group):
-            inner = Group(every=not node.every)
+            inner = Group(is_conjunction=not node.is_conjunction)
             node.children.append(inner)
             self.add_condition(inner)
         else:

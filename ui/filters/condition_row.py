@@ -118,7 +118,7 @@ class ConditionRow(QWidget):
         now = self.condition
         if (now.operator, now.texts) != (before.operator, before.texts):
             now.operator, now.texts = before.operator, before.texts
-            now.given, now.columns = before.given, before.columns
+            now.exact_values, now.columns = before.exact_values, before.columns
             self._show_operators()
             self._show_values()
             self._tell()
@@ -141,9 +141,9 @@ class ConditionRow(QWidget):
 
     def refresh(self) -> None:
         """Show the problem, if any, at its field."""
-        bound = self.condition.bound(self._types)
+        bound = self.condition.bind(self._types)
         problem = bound if isinstance(bound, Problem) else None
-        visible_problem = problem if problem and (self._is_touched or not problem.unfinished) else None
+        visible_problem = problem if problem and (self._is_touched or not problem.is_unfinished) else None
         theme.variant(
             self._column, "invalid" if visible_problem and visible_problem.place == "column" else ""
         )
@@ -151,11 +151,13 @@ class ConditionRow(QWidget):
             self._operator, "invalid" if visible_problem and visible_problem.place == "operator" else ""
         )
         self._values.mark(
-            bool(visible_problem and visible_problem.place == "value" and not visible_problem.unfinished)
+            bool(visible_problem and visible_problem.place == "value" and not visible_problem.is_unfinished)
         )
         self._reason.setText(breakable(_sentence(visible_problem.reason)) if visible_problem else "")
         self._reason.setVisible(visible_problem is not None and self.condition.on)
-        theme.variant(self._reason, "caption" if visible_problem and visible_problem.unfinished else "danger")
+        theme.variant(
+            self._reason, "caption" if visible_problem and visible_problem.is_unfinished else "danger"
+        )
         for widget in (self._column, self._operator, self._values, self._case):
             widget.setEnabled(self.condition.on)
 

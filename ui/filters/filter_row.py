@@ -22,8 +22,8 @@ from lamella.ui.filters.tree import (
     Types,
     join_list,
     quick,
-    signed,
     split_list,
+    split_operator,
     type_of,
 )
 from lamella.ui.grid.scrolling import CellPlaces
@@ -31,7 +31,7 @@ from lamella.ui.grid.scrolling import CellPlaces
 Key = Qt.Key
 DEBOUNCE_MS = 200
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
-_QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+_QUOTED_TEXT = re.compile(r'"((?:[^"]|"")+)"')
 SIGNS = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "in": "=", "nin": "<>"}
 NO_VALUE = {"is_null": "=NULL", "not_null": "<>NULL", "is_true": "true", "is_false": "false"}
 
@@ -45,12 +45,12 @@ def typed_condition(text: str, name: str, types: Types) -> Condition | Problem |
     if type_ is None:
         return Problem("column", f"there is no column '{name}'")
     condition = _read(text, name, type_)
-    predicate = condition.bound(types)
+    predicate = condition.bind(types)
     return predicate if isinstance(predicate, Problem) else condition
 
 
 def _read(text: str, name: str, type_: pa.DataType) -> Condition:
-    kind, sign = kind_of(type_), signed(text)
+    kind, sign = kind_of(type_), split_operator(text)
     request = quick(text, type_)
     if request is not None and OPERATORS[request[0]].arity is Arity.NONE:
         return Condition(name, *request)
@@ -71,7 +71,7 @@ def _read(text: str, name: str, type_: pa.DataType) -> Condition:
 def _read_text(text: str, name: str) -> Condition:
     if regex := _REGEX.fullmatch(text):
         return Condition(name, "regex", [regex[1].replace("\\/", "/")], bool(regex[2]))
-    if quoted := _QUOTED.fullmatch(text):
+    if quoted := _QUOTED_TEXT.fullmatch(text):
         return Condition(name, "contains", [quoted[1].replace('""', '"')])
     return Condition(name, "contains", [text], True)
 

@@ -18,7 +18,7 @@ from lamella.ui.filters.tree import Condition, nans_in
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle, Tasks
 
-MOST_REMEMBERED = 500
+MOST_COUNTS = 500
 CountKey = tuple[tuple[object, ...], Filter]
 
 
@@ -112,7 +112,7 @@ class LiveCount(QObject):
         return None if self._snapshot is None else self._known_counts.get((self._snapshot.token, filter))
 
     def _remember(self, key: CountKey, count: int) -> None:
-        if len(self._known_counts) >= MOST_REMEMBERED:
+        if len(self._known_counts) >= MOST_COUNTS:
             self._known_counts.clear()
         self._known_counts[key] = count
 

@@ -80,14 +80,14 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
         return ("is_null" if null.group(1) == "=" else "not_null"), []
     if kind_of(type_) not in NUMBERS | COUNTED_KINDS:
         return None
-    sign = signed(text)
+    sign = split_operator(text)
     if sign is not None and sign[1]:
         return sign[0], [sign[1]]
     low, tilde, high = text.partition("~")
     return ("between", [low.strip(), high.strip()]) if tilde and low.strip() and high.strip() else None
 
 
-def signed(text: str) -> tuple[str, str] | None:
+def split_operator(text: str) -> tuple[str, str] | None:
     """The operator at the beginning of a text, and the rest of the text."""
     match = re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.*)", text.strip(), re.DOTALL)
     return None if match is None else (_SIGNS[match[1]], match[2])
@@ -107,7 +107,7 @@ _COMPLEMENTS = (
     ("is_null", "not_null"),
 )
 SEVERAL = {"eq": "in", "ne": "nin"}
-CHOSEN = frozenset({"eq", "ne", "in", "nin"})
+CHOICE_OPERATORS = frozenset({"eq", "ne", "in", "nin"})
 """Operators whose values can be chosen from a list of the column's values."""
 OPPOSITES = dict(_COMPLEMENTS) | {negative: positive for positive, negative in _COMPLEMENTS}
 EMPTY_TEXT = '""'
@@ -120,7 +120,7 @@ class Problem:
 
     place: str
     reason: str
-    unfinished: bool = False
+    is_unfinished: bool = False
 
 
 def type_of(name: str, types: Types) -> pa.DataType | None:
@@ -137,8 +137,8 @@ class Condition:
     """A condition. `texts` holds one text per value field: a list is one text with commas, `""` is empty
     text.
 
-    `given` are the values that `texts` were written from, exact until the user types. `columns` are the
-    indexes of fields that name a column to compare with.
+    `exact_values` are those that `texts` were written from, until the user types. `columns` are the indexes
+    of fields that name a column to compare with.
     """
 
     column: str = ""
@@ -146,7 +146,7 @@ class Condition:
     texts: list[str] = field(default_factory=list)
     ignore_case: bool = False
     on: bool = True
-    given: tuple[Any, ...] | None = None
+    exact_values: tuple[Any, ...] | None = None
     columns: frozenset[int] = frozenset()
 
     @property
@@ -162,20 +162,20 @@ class Condition:
         self.texts[place] = ""
 
     def type_in(self, texts: list[str]) -> None:
-        self.texts, self.given = texts, None
+        self.texts, self.exact_values = texts, None
 
     def choose(self, values: Sequence[Any]) -> None:
         """Compare with exactly these values; if there are several, "is" becomes "is one of"."""
         if len(values) > 1:
             self.operator = SEVERAL.get(self.operator, self.operator)
         self.texts = texts_of(self.operator, values) if values else [""]
-        self.given, self.columns = tuple(values) or None, frozenset()
+        self.exact_values, self.columns = tuple(values) or None, frozenset()
 
     def values(self) -> tuple[Any, ...] | None:
         """The values; None while a field is empty."""
         arity = OPERATORS[self.operator].arity
-        if self.given is not None and (arity is Arity.MANY or arity.value == len(self.given)):
-            return self.given
+        if self.exact_values is not None and (arity is Arity.MANY or arity.value == len(self.exact_values)):
+            return self.exact_values
         if arity is Arity.MANY:
             return tuple(split_list(self.texts[0] if self.texts else "")) or None
         texts = (self.texts + [""] * arity.value)[: arity.value]
@@ -186,17 +186,17 @@ class Condition:
             return Reference(text)
         return "" if text == EMPTY_TEXT else text
 
-    def bound(self, types: Types) -> BoundPredicate | Problem:
+    def bind(self, types: Types) -> BoundPredicate | Problem:
         if not self.column:
-            return Problem("column", "choose a column", unfinished=True)
+            return Problem("column", "choose a column", is_unfinished=True)
         type_, operator = type_of(self.column, types), OPERATORS[self.operator]
-        whole = any(map(is_whole, self.given or ()))
+        whole = any(map(is_whole, self.exact_values or ()))
         if type_ is not None and not whole and not operator.fits(type_):
             kind = kind_of(type_)
             return Problem("operator", f"'{operator.wording(kind)}' does not apply to {kind.value} ({type_})")
         values = self.values()
         if values is None:
-            return Problem("value", "needs a value", unfinished=True)
+            return Problem("value", "needs a value", is_unfinished=True)
         predicate = Predicate(self.column, self.operator, values, self.ignore_case)
         try:
             if self.operator == WORDS:
@@ -211,7 +211,7 @@ class Condition:
             return Problem("value", error.why or error.what)
 
     def filter(self, types: Types) -> Filter | None:
-        bound = self.bound(types)
+        bound = self.bind(types)
         if not self.on or isinstance(bound, Problem):
             return None
         return Predicate(bound.column, bound.operator, bound.values, bound.ignore_case)
@@ -229,11 +229,12 @@ def _read_words(predicate: Predicate) -> None:
 
 @dataclass(eq=False)
 class Group:
-    """A group of conditions. `every` joins them with AND, otherwise OR; `negated` negates the whole group."""
+    """A group of conditions. They are joined with AND in a conjunction, otherwise with OR; with
+    `is_negated`, the whole group is negated."""
 
     children: list[Condition | Group] = field(default_factory=list)
-    every: bool = True
-    negated: bool = False
+    is_conjunction: bool = True
+    is_negated: bool = False
     on: bool = True
 
     def filter(self, types: Types) -> Filter | None:
@@ -241,8 +242,8 @@ class Group:
         filters = [own_filter for child in self.children if (own_filter := child.filter(types)) is not None]
         if not self.on or not filters:
             return None
-        joined = filters[0] if len(filters) == 1 else (And if self.every else Or)(tuple(filters))
-        return Not(joined) if self.negated else joined
+        joined = filters[0] if len(filters) == 1 else (And if self.is_conjunction else Or)(tuple(filters))
+        return Not(joined) if self.is_negated else joined
 
     def conditions(self) -> Iterator[Condition]:
         for child in self.children:
@@ -263,9 +264,9 @@ class Group:
         """The other conditions that rows of this node must meet: those of the groups around it, from the
         outside in, as long as the groups are joined with AND."""
         inside = next((child for child in self.children if child is node or _holds(child, node)), None)
-        if self.negated or inside is None:
+        if self.is_negated or inside is None:
             return []
-        siblings = [child for child in self.children if self.every and child is not inside]
+        siblings = [child for child in self.children if self.is_conjunction and child is not inside]
         filters = [filter for sibling in siblings if (filter := sibling.filter(types)) is not None]
         return filters + inside.beside(node, types) if isinstance(inside, Group) else filters
 
@@ -276,7 +277,7 @@ class Group:
             return
         nan_condition = Condition(condition.column, "ne", ["nan"])
         place = parent.children.index(condition)
-        if parent.every:
+        if parent.is_conjunction:
             parent.children.insert(place + 1, nan_condition)
         else:
             parent.children[place] = Group([condition, nan_condition])
@@ -295,7 +296,7 @@ class Group:
         parent = self.parent_of(node)
         if parent is not None:
             place = parent.children.index(node)
-            parent.children[place] = Group([node], every=not parent.every)
+            parent.children[place] = Group([node], is_conjunction=not parent.is_conjunction)
 
     def unwrap(self, node: Node) -> None:
         """Move a node out of its group, to the position after the group."""
@@ -328,12 +329,12 @@ def from_filter(filter: Filter | None) -> Group:
     if filter is None:
         return Group()
     node = _node(filter)
-    return node if isinstance(node, Group) and not node.negated else Group([node])
+    return node if isinstance(node, Group) and not node.is_negated else Group([node])
 
 
-def all_met(tree: Group) -> Group:
+def as_conjunction(tree: Group) -> Group:
     """An equivalent group joined with AND: the tree itself, or a group that contains it."""
-    return tree if tree.every and not tree.negated else Group([tree] if tree.children else [])
+    return tree if tree.is_conjunction and not tree.is_negated else Group([tree] if tree.children else [])
 
 
 def _node(filter: Filter) -> Node:
@@ -344,12 +345,12 @@ def _node(filter: Filter) -> Node:
         if isinstance(inside, Condition) and inside.operator in OPPOSITES:
             inside.operator = OPPOSITES[inside.operator]
             return inside
-        if isinstance(inside, Group) and not inside.negated:
-            inside.negated = True
+        if isinstance(inside, Group) and not inside.is_negated:
+            inside.is_negated = True
             return inside
-        return Group([inside], negated=True)
+        return Group([inside], is_negated=True)
     if isinstance(filter, And | Or):
-        return Group([_node(child) for child in filter.children], every=isinstance(filter, And))
+        return Group([_node(child) for child in filter.children], is_conjunction=isinstance(filter, And))
     raise TypeError(f"{filter!r} is not a filter")
 
 
@@ -361,7 +362,7 @@ def _condition(predicate: Predicate) -> Condition:
         predicate.operator,
         texts,
         predicate.ignore_case,
-        given=predicate.values,
+        exact_values=predicate.values,
         columns=columns,
     )
 
@@ -385,8 +386,10 @@ def to_json(node: Node) -> dict[str, Any]:
     """The whole tree, including what is switched off or unfinished."""
     if isinstance(node, Condition):
         return {"column": node.column, "operator": node.operator, "texts": node.texts} | _marks(node)
-    obj: dict[str, Any] = {"every" if node.every else "any": [to_json(child) for child in node.children]}
-    return obj | ({"negated": True} if node.negated else {}) | _marks(node)
+    obj: dict[str, Any] = {
+        "every" if node.is_conjunction else "any": [to_json(child) for child in node.children]
+    }
+    return obj | ({"negated": True} if node.is_negated else {}) | _marks(node)
 
 
 def from_json(obj: Any) -> Group:
@@ -416,6 +419,6 @@ def _read(obj: dict[str, Any]) -> Node:
         columns = frozenset(int(place) for place in obj.get("columns", ()))
         ignored = bool(obj.get("ignore_case"))
         return Condition(str(obj["column"]), obj["operator"], texts, ignored, on, columns=columns)
-    joins_all = "every" in obj
-    children = [_read(child) for child in obj["every" if joins_all else "any"]]
-    return Group(children, joins_all, bool(obj.get("negated", False)), on)
+    is_conjunction = "every" in obj
+    children = [_read(child) for child in obj["every" if is_conjunction else "any"]]
+    return Group(children, is_conjunction, bool(obj.get("negated", False)), on)

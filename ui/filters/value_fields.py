@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from lamella.core.filters.kinds import NESTED_KINDS, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
-from lamella.ui.filters.tree import CHOSEN
+from lamella.ui.filters.tree import CHOICE_OPERATORS
 from lamella.ui.widgets.field_buttons import FieldButton
 
 PLACEHOLDERS = {
@@ -147,7 +147,7 @@ class ValueFields(QWidget):
         line.editingFinished.connect(self.finished)
         if kind in (Kind.DATE, Kind.TIMESTAMP) and operator.arity is not Arity.MANY:
             self._offer_calendar(line)
-        if operator.id in CHOSEN and kind not in NESTED_KINDS:
+        if operator.id in CHOICE_OPERATORS and kind not in NESTED_KINDS:
             self._offer_choice(line)
         if operator.id in PATTERNS:
             line.setFont(theme.current().mono_font())
@@ -197,7 +197,7 @@ class ValueFields(QWidget):
         self.edited.emit(self.texts())
 
 
-MOST_SHOWN = 15
+MOST_COMPLETIONS = 15
 
 
 class ColumnBox(QLineEdit):
@@ -261,7 +261,7 @@ class ColumnBox(QLineEdit):
         completer = QCompleter(names, self)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchContains)
-        completer.setMaxVisibleItems(MOST_SHOWN)
+        completer.setMaxVisibleItems(MOST_COMPLETIONS)
         completer.activated.connect(self._take, Qt.ConnectionType.QueuedConnection)
         return completer
 

@@ -104,14 +104,14 @@ class ValueCounts:
     cut: bool = False
 
 
-def keyed(values: Sequence[Any], request: ValueRequest) -> list[object]:
+def keys_of(values: Sequence[Any], request: ValueRequest) -> list[object]:
     not_null = [value for value in values if value is not None]
     predicate = Predicate(request.column, "in", tuple(not_null))
     exact = iter(bind_predicate(predicate, request.types, "this table").exact if not_null else ())
     return [None if value is None else next(exact) for value in values]
 
 
-def counted(value: Any, count: int, key: object) -> ValueCount:
+def value_count(value: Any, count: int, key: object) -> ValueCount:
     text = "NULL" if value is None else visible(text_of(value)) or "(empty text)"
     return ValueCount(value, text, count, key)
 
@@ -127,8 +127,8 @@ def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
     rows = rows.then(Group((name,), ((count, Aggregate("count")),)))
     answer = rows.then(Sort((SortKey(count, True), SortKey(name)))).then(Limit(MOST_VALUES + 1)).read(job)
     values = python_values(answer.column(0))
-    keys, counts = keyed(values, request), answer.column(1).to_pylist()
-    value_counts = [counted(*item) for item in zip(values, counts, keys, strict=True)]
+    keys, counts = keys_of(values, request), answer.column(1).to_pylist()
+    value_counts = [value_count(*item) for item in zip(values, counts, keys, strict=True)]
     return ValueCounts(tuple(value_counts[:MOST_VALUES]), len(value_counts) > MOST_VALUES)
 
 
@@ -143,25 +143,25 @@ class ValueList(QAbstractListModel):
         """The length of the longest value, in characters."""
         self.values: list[ValueCount] = []
         self.first: list[ValueCount] = []
-        self.chosen: dict[object, ValueCount] = {}
-        self.most = 1
+        self.chosen_values: dict[object, ValueCount] = {}
+        self.greatest_count = 1
         self._counts: ValueCounts = ValueCounts(())
         self._words = ""
 
     def choose(self, values: Sequence[ValueCount]) -> None:
-        self.first, self.chosen = list(values), {value.key: value for value in values}
+        self.first, self.chosen_values = list(values), {value.key: value for value in values}
         self._arrange()
 
     def show_counts(self, counts: ValueCounts) -> None:
         self._counts = counts
-        self.most = max((value.count for value in counts.values), default=1)
+        self.greatest_count = max((value.count for value in counts.values), default=1)
         by_key = {value.key: value for value in counts.values}
         gone = UNKNOWN if counts.cut or self._words else 0
         self.first = [
             by_key.get(value.key, ValueCount(value.value, value.text, max(value.count, gone), value.key))
             for value in self.first
         ]
-        self.chosen = {key: by_key.get(key, value) for key, value in self.chosen.items()}
+        self.chosen_values = {key: by_key.get(key, value) for key, value in self.chosen_values.items()}
         self._arrange()
 
     def search(self, words: str) -> None:
@@ -183,14 +183,14 @@ class ValueList(QAbstractListModel):
         self.endResetModel()
 
     def is_chosen(self, row: int) -> bool:
-        return self.values[row].key in self.chosen
+        return self.values[row].key in self.chosen_values
 
     def tick(self, row: int) -> None:
         value = self.values[row]
-        if value.key in self.chosen:
-            del self.chosen[value.key]
+        if value.key in self.chosen_values:
+            del self.chosen_values[value.key]
         else:
-            self.chosen[value.key] = value
+            self.chosen_values[value.key] = value
         self.dataChanged.emit(self.index(row), self.index(row))
         self.ticked.emit()
 
@@ -198,9 +198,9 @@ class ValueList(QAbstractListModel):
         """Tick or untick all values that are shown."""
         for value in self.values:
             if on:
-                self.chosen.setdefault(value.key, value)
+                self.chosen_values.setdefault(value.key, value)
             else:
-                self.chosen.pop(value.key, None)
+                self.chosen_values.pop(value.key, None)
         self.dataChanged.emit(self.index(0), self.index(len(self.values) - 1))
         self.ticked.emit()
 
@@ -211,7 +211,7 @@ class ValueList(QAbstractListModel):
         value = self.values[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return value.text
-        on = value.key in self.chosen
+        on = value.key in self.chosen_values
         if role == Qt.ItemDataRole.CheckStateRole:
             return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -236,7 +236,7 @@ class ValueDelegate(QStyledItemDelegate):
             painter.fillRect(rect, look.color("accent_soft" if current else "hover"))
         count = "–" if value.count == UNKNOWN else f"{value.count:,}"
         metrics = painter.fontMetrics()
-        widest = metrics.horizontalAdvance(f"0{model.most:,}")
+        widest = metrics.horizontalAdvance(f"0{model.greatest_count:,}")
         right = rect.right() - theme.S
         room = right - widest - rect.left() - look.px(CHECK_ROOM)  # for text and bar
         wide = room - model.longest * metrics.averageCharWidth()
@@ -250,9 +250,9 @@ class ValueDelegate(QStyledItemDelegate):
         super().paint(painter, named, index)
         painter.save()
         if value.count > 0:
-            long = max(2, round(bars.width() * value.count / model.most))
+            long = max(2, round(bars.width() * value.count / model.greatest_count))
             high = look.px(8)
-            chosen = value.key in model.chosen
+            chosen = value.key in model.chosen_values
             bar = QRect(bars.left(), rect.top() + (rect.height() - high) // 2, long, high)
             painter.fillRect(bar, look.color("card_met" if chosen else "card"))
         painter.setFont(look.tabular_font())
@@ -292,10 +292,10 @@ class ValuePicker(QWidget):
         super().__init__(parent)
         self.request, self._tasks = request, tasks
         self._reading, self._began = _Reading(), bool(chosen)
-        self._searching = self._over = self._escaped = False
+        self._searching = self._over = self._is_cancelled = False
         self.model = ValueList(self)
-        keys = keyed(chosen, request)
-        self.model.choose([counted(value, UNKNOWN, key) for value, key in zip(chosen, keys, strict=True)])
+        keys = keys_of(chosen, request)
+        self.model.choose([value_count(value, UNKNOWN, key) for value, key in zip(chosen, keys, strict=True)])
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._wait.timeout.connect(self._read)
         self._build()
@@ -303,7 +303,7 @@ class ValuePicker(QWidget):
 
     @property
     def values(self) -> list[Any]:
-        return [value.value for value in self.model.chosen.values()]
+        return [value.value for value in self.model.chosen_values.values()]
 
     @property
     def reading(self) -> bool:
@@ -351,7 +351,7 @@ class ValuePicker(QWidget):
             self._wait.start()
 
     def _say(self) -> None:
-        counts, many = self._reading.counts, len(self.model.chosen)
+        counts, many = self._reading.counts, len(self.model.chosen_values)
         if self.reading:
             self._state.setText("Counting…")
         elif counts.cut:
@@ -384,7 +384,7 @@ class ValuePicker(QWidget):
         elif key in (Key.Key_Return, Key.Key_Enter):
             self._enter()
         elif key == Key.Key_Escape:
-            self._escaped = True
+            self._is_cancelled = True
             self.window().close()
         elif key == Key.Key_Space and not self._searching:
             if self._current() >= 0:
@@ -420,7 +420,7 @@ class ValuePicker(QWidget):
         """Emit the choice, once."""
         if not self._over:
             self._over = True
-            self.closed.emit(self.values, not self._escaped)
+            self.closed.emit(self.values, not self._is_cancelled)
 
     # ------------------------------------------------------------------- building
 
@@ -447,10 +447,10 @@ class ValuePicker(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(lambda _=False, on=on: self.model.tick_all(on))
             below.addWidget(button)
-        self.done = QPushButton("Done", toolTip="Apply the ticked values (Enter); Escape cancels")
-        theme.variant(self.done, "primary")
-        self.done.clicked.connect(lambda: self.window().close())
-        below.addWidget(self.done)
+        self.done_button = QPushButton("Done", toolTip="Apply the ticked values (Enter); Escape cancels")
+        theme.variant(self.done_button, "primary")
+        self.done_button.clicked.connect(lambda: self.window().close())
+        below.addWidget(self.done_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)

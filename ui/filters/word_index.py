@@ -204,7 +204,7 @@ class WordIndexOffer(QFrame):
             return
         self.act.setEnabled(False)
         self.says.setText(f"Building the full-text index of '{visible(self._column)}'…")
-        self._handle = indexes.build(self._column, self._done, self._failed, self._stopped, self._show)
+        self._handle = indexes.build(self._column, self._finish, self._fail, self._handle_stop, self._show)
         self._handle.shown_by = self
 
     def _show(self, progress: Progress) -> None:
@@ -214,18 +214,18 @@ class WordIndexOffer(QFrame):
                 f"{progress.done:,} of {progress.total:,} files"
             )
 
-    def _done(self) -> None:
+    def _finish(self) -> None:
         self._handle = None
         if shiboken6.isValid(self):
             self.hide()
             self.built.emit(self._column)
 
-    def _failed(self, error: Exception) -> None:
+    def _fail(self, error: Exception) -> None:
         self._handle = None
         if shiboken6.isValid(self):
             self._say(message(error))
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self._handle = None
         if shiboken6.isValid(self):
             self._say()

@@ -287,7 +287,7 @@ class ConnectionsDialog(WorkDialog):
         else:
             self.messages.say(message(error), kind=DANGER)
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.messages.say("Stopped.")
 
     def _show_working(self, working: bool) -> None:

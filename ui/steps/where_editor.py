@@ -16,7 +16,16 @@ from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where
 from lamella.ui import theme
 from lamella.ui.filters.builder import FilterBuilder
-from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json, to_json
+from lamella.ui.filters.tree import (
+    Condition,
+    Group,
+    Node,
+    Problem,
+    as_conjunction,
+    from_filter,
+    from_json,
+    to_json,
+)
 from lamella.ui.filters.word_index import WordIndexes
 from lamella.ui.steps.editors import StepContext, StepEditor
 from lamella.ui.steps.filter_texts import FilterTexts
@@ -119,7 +128,7 @@ class WhereEditor(StepEditor):
         """Take a filter that was typed as text; conditions that are off or unfinished stay."""
         waiting = [child for child in self.builder.tree.children if child.filter(self.types) is None]
         tree = from_filter(filter)
-        tree = all_met(tree) if waiting else tree
+        tree = as_conjunction(tree) if waiting else tree
         tree.children.extend(waiting)
         self.builder.show_tree(tree)
         self._take()
@@ -155,11 +164,11 @@ def with_change(
     """Change the group of conditions that must all be met, and return the filter and its draft; no step if no
     condition is left. Conditions that do not fit the columns stay in the draft."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
-    root = all_met(tree)
+    root = as_conjunction(tree)
     change(root)
     filter = root.filter(types)
     keeps = draft is not None or any(
-        isinstance(condition.bound(types), Problem) for condition in root.conditions()
+        isinstance(condition.bind(types), Problem) for condition in root.conditions()
     )
     saved = to_json(root) if keeps and root.children else None
     return None if filter is None else Where(filter), saved
@@ -169,7 +178,7 @@ def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[W
     """The filter with one more condition that rows must meet. Conditions that are off stay in the draft."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     added = from_filter(condition)
-    root = all_met(tree)
-    root.children.extend(added.children if added.every else [added])
+    root = as_conjunction(tree)
+    root.children.extend(added.children if added.is_conjunction else [added])
     both = condition if step is None else step.condition & condition
     return Where(both), to_json(root) if draft is not None else None

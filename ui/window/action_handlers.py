@@ -20,7 +20,7 @@ from lamella.core.query.steps import Compute, Group, Join, Select, Sort, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
-from lamella.ui.editing.edit_target import COMPUTED
+from lamella.ui.editing.edit_target import ROWS_ARE_COMPUTED
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.help.pages import SHORTCUTS
 from lamella.ui.widgets.hosts import widget_of
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
     """Open the Change dialog with the form of a kind of act, by its id; None when the tab's rows cannot be
     changed."""
-    from lamella.ui.editing.change_dialog import ChangeDialog, Shown
+    from lamella.ui.editing.change_dialog import ChangeContext, ChangeDialog
 
     if tab.editable is None:
-        tab.messages.say(COMPUTED)
+        tab.messages.say(ROWS_ARE_COMPUTED)
     if tab.editable is None or tab.view is None:
         return None
     column = current_column(tab)
     blocks = tab.grid.selection.blocks
     names = dict.fromkeys(name for block in blocks for name in tab.grid.names_in(block) if name != ID)
-    context = Shown(
+    context = ChangeContext(
         "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),

@@ -74,9 +74,9 @@ class BlockEdit:
         return table.edit(*self.parts(job), message, job)
 
     def parts(
-        self, job: Job, staged: Difference | None = None
+        self, job: Job, staged_edits: Difference | None = None
     ) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
-        """Cells, new rows and deleted ids, as `Table.edit` takes them. Copied rows include the `staged`
+        """Cells, new rows and deleted ids, as `Table.edit` takes them. Copied rows include the `staged_edits`
         edits. Blocks."""
         cells, new = [], [] if self.rows is None else [self.rows]
         for paste in self.pastes:
@@ -88,7 +88,9 @@ class BlockEdit:
         for span in self.copied_rows:
             job.check()
             rows = self.view.page(span.start, len(span), names)
-            new.append(rows if staged is None else staged.applied(row_ids(self.view, span), rows))
+            new.append(
+                rows if staged_edits is None else staged_edits.apply_to(row_ids(self.view, span), rows)
+            )
         gone = [row_ids(self.view, span) for span in self.deleted_rows]
         added = pa.concat_tables(new) if new else None
         delete = np.concatenate(gone) if gone else None
@@ -444,7 +446,7 @@ class BlockEditing(QObject):
     def _commit(self, edit: BlockEdit, message: str, select: Area | None = None, select_new: int = 0) -> None:
         table, review = self._tab.editable, self._tab.review
         if review.on:
-            review.stage(partial(edit.parts, staged=review.changes), edit.size)
+            review.stage(partial(edit.parts, staged_edits=review.changes), edit.size)
             return
         if table is None:
             return

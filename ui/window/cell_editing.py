@@ -25,7 +25,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import (
     DAYS,
     LONGEST_EDITED_LINE,
-    MOST_EDITED,
+    LONGEST_EDITED_TEXT,
     CellArea,
     CellCheck,
     CellEditor,
@@ -208,8 +208,8 @@ Editor = CellEditor | CellArea | CellCheck
 
 def too_long(text: str, name: str) -> str:
     return (
-        f"The text in {name} has {len(text):,} characters: up to {MOST_EDITED:,} are edited in a cell, "
-        f"{LONGEST_EDITED_LINE:,} in one line. Replace (Ctrl+H) changes parts of longer ones"
+        f"The text in {name} has {len(text):,} characters: up to {LONGEST_EDITED_TEXT:,} are edited in a "
+        f"cell, {LONGEST_EDITED_LINE:,} in one line. Replace (Ctrl+H) changes parts of longer ones"
     )
 
 
@@ -442,7 +442,7 @@ class CellEditing(QObject):
             return
         place = self._place()
         if place is None:
-            self._lose_row(self._editor.written())
+            self._lose_row(self._editor.new_text())
         elif place != self._tab.grid.selection.current:
             self._tab.grid.go_to(*place)
         self.follow()
@@ -457,7 +457,7 @@ class CellEditing(QObject):
     def _take_value(self, value: Any, step: tuple[int, int]) -> None:
         editor, cell = self._editor, self._close()
         if editor is not None and cell is not None:
-            self.edits.commit(Edit(cell, None if value is None else editor.written(), value, editor.type))
+            self.edits.commit(Edit(cell, None if value is None else editor.new_text(), value, editor.type))
         self._move(step)
 
     def _fill(self, text: str | None) -> None:
@@ -469,7 +469,7 @@ class CellEditing(QObject):
         self.dismiss()
         self._move(step)
         if editor is not None and cell is not None and editor.refusal:
-            before, typed = editor.before, editor.written()
+            before, typed = editor.before, editor.new_text()
             self._tab.messages.say(
                 f"'{typed}' was not stored in {cell.name}: {editor.refusal}",
                 ("Edit again", lambda: self._open(cell, before, typed)),

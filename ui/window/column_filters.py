@@ -17,7 +17,7 @@ from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Where
 from lamella.core.query.view import View
 from lamella.ui.filters.filter_row import typed_condition, written_condition
-from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json
+from lamella.ui.filters.tree import Condition, Group, Node, Problem, as_conjunction, from_filter, from_json
 from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import with_change
@@ -35,13 +35,15 @@ def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
     if isinstance(node, Group):
         parts = [listed_values(child, name, types) for child in node.children]
         known = [part for part in parts if part is not None]
-        several = len(known) == len(parts) and not node.negated and (not node.every or len(parts) == 1)
+        several = (
+            len(known) == len(parts) and not node.is_negated and (not node.is_conjunction or len(parts) == 1)
+        )
         return [value for part in known for value in part] if several and known else None
     if node.column != name or node.operator not in LIST_OPERATORS or node.ignore_case:
         return None
     if node.operator in ("is_true", "is_false", "is_null"):
         return [{"is_true": True, "is_false": False, "is_null": None}[node.operator]]
-    bound = node.bound(types)
+    bound = node.bind(types)
     return None if isinstance(bound, Problem) or not bound.has_only_values else list(bound.values)
 
 
@@ -196,7 +198,7 @@ class ColumnFilters(QObject):
         if place is None:
             return Group()
         step = line.steps[place]
-        return all_met(
+        return as_conjunction(
             from_json(step.draft) if step.draft is not None else from_filter(_condition_of(step.step))
         )
 
@@ -235,6 +237,6 @@ def _is_own(node: Node, name: str, types: Types) -> bool:
 def replace_node(root: Group, node: Node | None, condition: Filter | None) -> None:
     """Replace the condition of `node`; without a node append it, without a condition remove the node."""
     added = from_filter(condition)
-    children = added.children if added.every else [added]
+    children = added.children if added.is_conjunction else [added]
     place = len(root.children) if node is None else root.children.index(node)
     root.children[place : place + (node is not None)] = children

@@ -29,7 +29,13 @@ from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.file_dialog import FileDialog, ask_new_file
 from lamella.ui.editing.edit_target import ids_of
-from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, ReviewStrip, summary
+from lamella.ui.editing.review_dialog import (
+    MOST_LISTED_ROWS,
+    ConflictDialog,
+    ReviewDialog,
+    ReviewStrip,
+    summary,
+)
 from lamella.ui.editing.staged_edits import (
     CellTexts,
     Check,
@@ -39,7 +45,7 @@ from lamella.ui.editing.staged_edits import (
     cell_texts,
     check,
     difference,
-    staged,
+    stage_edit,
     without,
 )
 from lamella.ui.grid.painter import Mark
@@ -189,7 +195,7 @@ class Review(QObject):
     def deleted_rows(self) -> dict[int, str]:
         """Rows of the view that saving deletes, with the text that says so."""
         rows = self._placement.rows
-        return {rows[i]: GOES for i in self._placement.changes.deleted.tolist() if i in rows}
+        return {rows[i]: GOES for i in self._placement.changes.deleted_ids.tolist() if i in rows}
 
     def toggle(self) -> None:
         """Start collecting edits, or stop once they are saved or discarded."""
@@ -220,7 +226,7 @@ class Review(QObject):
         def work(job: Job) -> StagedEdit:
             cells, rows, deleted = make(job)
             version = max(target.version(snapshot), self._own_version)
-            edit = staged(target, snapshot, version, cells, deleted, rows)
+            edit = stage_edit(target, snapshot, version, cells, deleted, rows)
             if edit.num_cells > MOST_CELLS:
                 raise LamellaError(
                     f"{edit.num_cells:,} cells are too many to {'collect' if target.is_file else 'review'}",
@@ -304,7 +310,7 @@ class Review(QObject):
         """Show the difference, before and after."""
         changes = self._placement.changes
         self._tab.tasks.read(
-            lambda job: cell_texts(changes, MOST_LISTED),
+            lambda job: cell_texts(changes, MOST_LISTED_ROWS),
             partial(self._list, changes),
             self._tab.failures.show,
             owner=self,
@@ -353,7 +359,7 @@ class Review(QObject):
         def write(job: Job) -> SavedEdits:
             from lamella.core.transfer.saving import save_edits
 
-            return save_edits(dataset, changes.cells, changes.new_rows, changes.deleted, job)
+            return save_edits(dataset, changes.cells, changes.new_rows, changes.deleted_ids, job)
 
         def report_stop() -> None:
             self._end_saving("Stopped: the file is unchanged, and the edits are not saved")
@@ -432,7 +438,7 @@ class Review(QObject):
             from lamella.core.transfer.saving import export_edited
 
             snapshot = dataset.snapshot()
-            edits = file_edits(snapshot, changes.cells, changes.new_rows, changes.deleted)
+            edits = file_edits(snapshot, changes.cells, changes.new_rows, changes.deleted_ids)
             return export_edited(dataset, edits, path, job, overwrite=True)
 
         def report(copy: Export) -> None:
@@ -455,7 +461,7 @@ class Review(QObject):
             met = check(table, changes, job)
             if met.conflicts and met.version != version:
                 raise Conflict(met)
-            commit = without(changes, (), met.gone).commit(table, met.version, job)
+            commit = without(changes, (), met.missing_ids).commit(table, met.version, job)
             self._own_version = commit.version
             return commit
 
@@ -495,7 +501,9 @@ class Review(QObject):
             return
         met = error.check
         dialog = ConflictDialog(met.conflicts, self._tab.name, self._tab.grid.window())
-        dialog.chosen.connect(lambda theirs: self._save(without(changes, theirs, met.gone), met.version))
+        dialog.chosen.connect(
+            lambda theirs: self._save(without(changes, theirs, met.missing_ids), met.version)
+        )
         dialog.rejected.connect(self._end_saving)
         self._open(dialog)
 
@@ -584,7 +592,7 @@ def place(name: str, edits: Sequence[StagedEdit], view: View | ComputedView, job
         for row_id, row, text in zip(column.ids.tolist(), places, texts, strict=True):
             if row is not None:
                 marks[row, column_name], rows[row_id] = Mark(text), row
-    for row_id, row in zip(changes.deleted.tolist(), row_numbers(changes.deleted), strict=True):
+    for row_id, row in zip(changes.deleted_ids.tolist(), row_numbers(changes.deleted_ids), strict=True):
         if row is not None:
             rows[row_id] = row
     return Placement(changes, marks, rows, edited, view)

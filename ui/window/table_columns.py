@@ -17,8 +17,8 @@ from lamella.core.phrases import quantity
 from lamella.core.query.line import query_of_line
 from lamella.core.query.steps import Select
 from lamella.ui import theme
-from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
-from lamella.ui.editing.edit_target import COMPUTED
+from lamella.ui.dialogs.new_table import TYPES, NewTableDialog, SourceRows
+from lamella.ui.editing.edit_target import ROWS_ARE_COMPUTED
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
@@ -41,7 +41,7 @@ def on_column(window: Window, act: TabAct) -> Callable[[DatasetTab], object]:
         if tab.table is None:
             window.offer_import(name, lambda copy: act(copy, name))
         elif tab.editable is None:
-            tab.messages.say(COMPUTED)
+            tab.messages.say(ROWS_ARE_COMPUTED)
         elif name and name != ID:
             act(tab, name)
 
@@ -251,7 +251,7 @@ def keep_order(tab: DatasetTab, _name: str) -> None:
 # ------------------------------------------------------------------------------ tables
 
 
-def ask_table(window: Window, made_of: MadeOf | None = None) -> None:
+def ask_table(window: Window, source_rows: SourceRows | None = None) -> None:
     """Ask for a new table in one of the open stores; that of the tab in front is proposed."""
     tab = window.tabs.dataset_tab
 
@@ -260,7 +260,7 @@ def ask_table(window: Window, made_of: MadeOf | None = None) -> None:
         if tab is not None:
             own = next((store for store in stores if str(store.path) == tab.key[0]), tab.statement_store)
             stores.sort(key=lambda store: store is not own)
-        dialog = NewTableDialog(stores, window.tasks, made_of, widget_of(window))
+        dialog = NewTableDialog(stores, window.tasks, source_rows, widget_of(window))
         dialog.created.connect(lambda table: window.library.show_imports([table]))
         dialog.open()
 
@@ -280,4 +280,4 @@ def ask_table_of_rows(window: Window, tab: DatasetTab) -> None:
 
     count = quantity(view.num_rows, "row") if view.snapshot.complete else "all rows, once they have arrived"
     label = f"{count}, {quantity(len(columns), 'column')}"
-    ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows))
+    ask_table(window, SourceRows(label, f"{tab.name.partition('.')[0]} 2", rows))

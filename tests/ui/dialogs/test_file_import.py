@@ -97,10 +97,10 @@ def test_what_was_found_is_shown_before_anything_is_imported(qtbot, show, stores
     assert boxes["delimiter"] == "; semicolon"
     assert boxes["decimal"] == "1.234,50"
     assert boxes["header"] == "names"
-    assert dialog.form.detected.text() == "All detected"
+    assert dialog.form.detect_button.text() == "All detected"
     look = theme.current()
     check = look.icon("check", "success").pixmap(16).toImage()
-    assert dialog.form.detected.icon().pixmap(16, QIcon.Mode.Disabled).toImage() == check
+    assert dialog.form.detect_button.icon().pixmap(16, QIcon.Mode.Disabled).toImage() == check
     assert cells(dialog, 0) == ["Auftrag", "PLZ", "Datum", "Betrag", "Bezahlt"]
     assert cells(dialog, 3) == ["A1", "01067", "03.01.2025", "1.234,50", "ja"]
     assert cells(dialog, 6)[1] == "leading zeros kept"
@@ -148,8 +148,8 @@ def test_values_that_do_not_fit_are_shown_or_make_the_column_text(qtbot, show) -
     qtbot.keyClick(dialog.form.becomes, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: not dialog.form.problem_row.isVisible())
     assert dialog.form.columns.type_box(2).currentText() == "text"
-    qtbot.mouseClick(dialog.form.detected, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: dialog.form.detected.text() == "All detected")
+    qtbot.mouseClick(dialog.form.detect_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.form.detect_button.text() == "All detected")
 
 
 @pytest.mark.slow
@@ -159,8 +159,8 @@ def test_the_dialect_is_corrected_by_a_choice(qtbot, show) -> None:
     qtbot.waitUntil(lambda: cells(dialog, 0) == ["column_1", "column_2"])
     choose(qtbot, dialog.form.boxes["delimiter"], ", comma")
     qtbot.waitUntil(lambda: dialog.form.columns.rowCount() != 2 or cells(dialog, 3)[0] == "a;b")
-    assert dialog.form.detected.text() == "Detect again"
-    qtbot.mouseClick(dialog.form.detected, Qt.MouseButton.LeftButton)
+    assert dialog.form.detect_button.text() == "Detect again"
+    qtbot.mouseClick(dialog.form.detect_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: cells(dialog, 0) == ["a", "b"])
 
 

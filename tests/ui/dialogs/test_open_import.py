@@ -229,9 +229,11 @@ def test_several_files_become_one_table_and_what_differs_is_shown(
     paths[2].write_text("day,n,shop\n2025-03-01,3,Rome\n")
     dialog = ready(qtbot, show(*paths))
     assert dialog.sources.topLevelItemCount() == 3
-    qtbot.mouseClick(dialog.as_one, Qt.MouseButton.LeftButton, pos=dialog.as_one.rect().center())
-    if not dialog.as_one.isChecked():
-        dialog.as_one.click()
+    qtbot.mouseClick(
+        dialog.one_table_box, Qt.MouseButton.LeftButton, pos=dialog.one_table_box.rect().center()
+    )
+    if not dialog.one_table_box.isChecked():
+        dialog.one_table_box.click()
     qtbot.waitUntil(lambda: dialog.sources.topLevelItemCount() == 1 and dialog.import_button.isEnabled())
     assert dialog.differences.text() == (
         "Column 'shop' is missing in sales_01.csv, sales_02.csv, and null there."

@@ -23,7 +23,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.file_import import ReadingDialog
-from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
+from lamella.ui.editing.change_dialog import HINT, ChangeContext, ChangeDialog, SelectedRows
 from lamella.ui.tasks import Tasks
 
 ROWS = 300
@@ -53,7 +53,7 @@ def tasks(qtbot: QtBot) -> Iterator[Tasks]:
 @pytest.fixture
 def open_dialog(qtbot: QtBot, tasks: Tasks) -> Callable[..., ChangeDialog]:
     def opened(table: Table, kind: str = "update", **context: Any) -> ChangeDialog:
-        dialog = ChangeDialog(table, table.name, table.snapshot(), tasks, Shown(**context))
+        dialog = ChangeDialog(table, table.name, table.snapshot(), tasks, ChangeContext(**context))
         qtbot.addWidget(dialog)
         if kind != "update":
             dialog.kind_box.setCurrentText(
@@ -136,9 +136,9 @@ def test_an_expression_is_completed_previewed_and_undone(
     before = flights.read(["dep_delay"])
     dialog = open_dialog(flights, column="dep_delay")
     line = dialog.form.lines[0]
-    line.what.setFocus()
-    QTest.keyClick(line.what, Qt.Key.Key_Down)
-    assert line.what.currentText() == "= expression"
+    line.assignment_box.setFocus()
+    QTest.keyClick(line.assignment_box, Qt.Key.Key_Down)
+    assert line.assignment_box.currentText() == "= expression"
     edit = field(dialog, "Expression")
     edit.setFocus()
     QTest.keyClicks(edit, "great")
@@ -226,7 +226,9 @@ def test_fields_inside_a_struct_are_chosen_and_changed(
     QTest.keyClick(names, Qt.Key.Key_Down)
     QTest.keyClick(names, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: line.column.text() == "address.city")
-    assert "fill nulls from" not in [line.what.itemText(n) for n in range(line.what.count())]
+    assert "fill nulls from" not in [
+        line.assignment_box.itemText(n) for n in range(line.assignment_box.count())
+    ]
     line.choose("trim")
     second = dialog.form.add_line("address.zip")
     second.choose("compute")
@@ -308,7 +310,7 @@ def test_lists_are_typed_as_json_and_items_in_their_type(
 ) -> None:
     dialog = open_dialog(flights, column="stops")
     line = dialog.form.lines[0]
-    assert "= now" not in [line.what.itemText(n) for n in range(line.what.count())]
+    assert "= now" not in [line.assignment_box.itemText(n) for n in range(line.assignment_box.count())]
     line.choose("push")
     QTest.keyClicks(field(dialog, "New value"), "EWR")
     settled(qtbot, dialog)
@@ -398,7 +400,7 @@ def test_the_dialog_fits_into_its_window_with_large_text(
         window = QWidget()
         qtbot.addWidget(window)
         window.resize(*size)
-        dialog = ChangeDialog(flights, flights.name, flights.snapshot(), tasks, Shown(), window)
+        dialog = ChangeDialog(flights, flights.name, flights.snapshot(), tasks, ChangeContext(), window)
         assert dialog.width() < window.width() and dialog.height() < window.height()
     finally:
         theme.current().set_text_scale(1.0)

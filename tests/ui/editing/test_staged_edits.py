@@ -10,7 +10,7 @@ from lamella import Store
 from lamella.core.jobs import Job
 from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import TableTarget
-from lamella.ui.editing.staged_edits import DELETED, cell_texts, check, difference, staged, without
+from lamella.ui.editing.staged_edits import DELETED_TEXT, cell_texts, check, difference, stage_edit, without
 
 
 @pytest.fixture
@@ -25,8 +25,10 @@ def cells(ids: list[int], **columns: list) -> pa.Table:
 
 def test_a_difference_is_what_edits_come_to(table) -> None:
     edits = [
-        staged(TableTarget(table), table.snapshot(), table.version, [cells([3, 1], n=[30, 10])], None, None),
-        staged(
+        stage_edit(
+            TableTarget(table), table.snapshot(), table.version, [cells([3, 1], n=[30, 10])], None, None
+        ),
+        stage_edit(
             TableTarget(table),
             table.snapshot(),
             table.version,
@@ -34,7 +36,7 @@ def test_a_difference_is_what_edits_come_to(table) -> None:
             np.array([7]),
             None,
         ),
-        staged(
+        stage_edit(
             TableTarget(table),
             table.snapshot(),
             table.version,
@@ -46,7 +48,7 @@ def test_a_difference_is_what_edits_come_to(table) -> None:
     changes = difference("t", edits)
     texts = [(c.row_id, c.name, c.before, c.after) for c in cell_texts(changes, 10)]
     assert sorted(texts) == [(3, "n", "3", "33"), (3, "note", "row 3", "x"), (5, "n", "5", "50")]
-    assert (changes.num_cells, changes.deleted.tolist(), changes.num_new, changes.count) == (3, [7], 1, 5)
+    assert (changes.num_cells, changes.deleted_ids.tolist(), changes.num_new, changes.count) == (3, [7], 1, 5)
     assert not check(table, changes, Job()).conflicts
     commit = changes.commit(table, 1, Job())
     assert (commit.version, commit.updated, commit.deleted, commit.inserted) == (2, 2, 1, 1)
@@ -54,7 +56,7 @@ def test_a_difference_is_what_edits_come_to(table) -> None:
 
 
 def test_check_tells_mine_from_theirs(table) -> None:
-    edit = staged(
+    edit = stage_edit(
         TableTarget(table),
         table.snapshot(),
         table.version,
@@ -67,17 +69,20 @@ def test_check_tells_mine_from_theirs(table) -> None:
     changes = difference("t", [edit])
     met = check(table, changes, Job())
     actual = [(c.row_id, c.before, c.after, c.theirs) for c in met.conflicts]
-    assert actual == [(1, "1", "10", "100"), (4, "4", "40", DELETED)] and met.gone.tolist() == [4, 6]
-    without(changes, [(1, "n")], met.gone).commit(table, met.version, Job())
+    assert actual == [(1, "1", "10", "100"), (4, "4", "40", DELETED_TEXT)] and met.missing_ids.tolist() == [
+        4,
+        6,
+    ]
+    without(changes, [(1, "n")], met.missing_ids).commit(table, met.version, Job())
     assert [table.get(i) and table.get(i)["n"] for i in (1, 2, 3, 4, 7)] == [100, 20, 30, None, None]
 
 
 def test_check_shows_rows_that_are_deleted_here_and_changed_by_somebody(table) -> None:
-    edit = staged(TableTarget(table), table.snapshot(), 1, [], np.array([2, 5, 6]), None)
+    edit = stage_edit(TableTarget(table), table.snapshot(), 1, [], np.array([2, 5, 6]), None)
     table.update([{"_id": 2, "note": "theirs"}, {"_id": 5, "note": None}, {"_id": 7, "n": 70}])
     changes = difference("t", [edit])
     met = check(table, changes, Job())
     actual = [(c.row_id, c.name, c.before, c.after, c.theirs) for c in met.conflicts]
-    assert actual == [(2, "note", "row 2", DELETED, "theirs"), (5, "note", "row 5", DELETED, None)]
-    without(changes, [(2, "note")], met.gone).commit(table, met.version, Job())
+    assert actual == [(2, "note", "row 2", DELETED_TEXT, "theirs"), (5, "note", "row 5", DELETED_TEXT, None)]
+    without(changes, [(2, "note")], met.missing_ids).commit(table, met.version, Job())
     assert [table.get(i) is None for i in (2, 5, 6, 7)] == [False, True, True, False]

@@ -100,7 +100,7 @@ def test_what_is_off_or_unfinished_is_left_out() -> None:
     ],
 )
 def test_a_problem_names_its_field(condition: Condition, place: str, reason: str) -> None:
-    problem = condition.bound(TYPES)
+    problem = condition.bind(TYPES)
     assert isinstance(problem, Problem)
     assert problem.place == place
     assert reason in problem.reason
@@ -133,14 +133,14 @@ def test_json_keeps_what_is_off_and_unfinished() -> None:
     tree = Group(
         [
             Condition("dep_delay", "gt", ["so"], on=False),
-            Group([Condition()], every=False, negated=True, on=False),
+            Group([Condition()], is_conjunction=False, is_negated=True, on=False),
         ]
     )
     again = from_json(json.loads(json.dumps(to_json(tree))))
     assert to_json(again) == to_json(tree)
     condition, group = again.children
     assert (condition.on, condition.texts) == (False, ["so"])  # type: ignore[union-attr]
-    assert (group.every, group.negated, group.on) == (False, True, False)  # type: ignore[union-attr]
+    assert (group.is_conjunction, group.is_negated, group.on) == (False, True, False)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("wrong", [None, {}, {"every": 1}, {"column": "a", "operator": "eq", "texts": []}])

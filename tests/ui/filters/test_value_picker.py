@@ -174,7 +174,7 @@ def test_done_takes_what_is_ticked(qtbot: QtBot, editor: WhereEditor) -> None:
     place = picker.list.visualRect(picker.model.index(1)).center()
     qtbot.mouseClick(picker.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
     with qtbot.waitSignal(picker.closed) as closed:
-        qtbot.mouseClick(picker.done, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(picker.done_button, Qt.MouseButton.LeftButton)
     assert closed.args == [["AA", "UA"], True]
     assert editor.filter() == col("carrier").is_in(["AA", "UA"])
 

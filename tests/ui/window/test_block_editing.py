@@ -139,7 +139,7 @@ def test_paste_lists_what_cannot_be_read_and_changes_nothing_until_it_is_left_ou
     assert rows == [["12", "delay", "a"], ["14", "delay", "99999999999"]]
     assert "is not a number" in listed.item(0, 3).text()
     assert not paste_dialog.paste.isEnabled() and table.version == 1
-    QTest.keyClick(paste_dialog.required[0], Qt.Key.Key_Space)
+    QTest.keyClick(paste_dialog.required_boxes[0], Qt.Key.Key_Space)
     QTest.keyClick(paste_dialog, Qt.Key.Key_Return)
     settled()
     before = [(i * 37) % 500 - 50 for i in range(1000)]
@@ -185,8 +185,8 @@ def test_columns_that_have_no_place_are_left_out_expressly(
     go_to(table_tab, 0, "note")
     paste(table_tab, "a\tb\tc")
     paste_dialog = dialog(table_tab)
-    assert paste_dialog.required[0].text().startswith("Leave out 2 columns")
-    paste_dialog.required[0].click()
+    assert paste_dialog.required_boxes[0].text().startswith("Leave out 2 columns")
+    paste_dialog.required_boxes[0].click()
     paste_dialog.findChild(QDialogButtonBox).accepted.emit()
     settled()
     assert table.get(0)["note"] == "a"

@@ -149,7 +149,7 @@ def test_what_does_not_fit_keeps_a_tab_open(window, tab, go_to) -> None:
     go_to(tab, 3, "fare")
     type_only(tab, "7x")
     window.commands["close_tab"].trigger()
-    assert window.tabs.dataset_tab is tab and tab.editing.editor.written() == "7x"
+    assert window.tabs.dataset_tab is tab and tab.editing.editor.new_text() == "7x"
     window.close()
     assert window.isVisible() and tab.editing.editor is not None
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Escape)
@@ -172,7 +172,7 @@ def test_a_click_elsewhere_says_what_does_not_fit(window, tab, go_to, qtbot) -> 
     window.sidebar.tree.setFocus(Qt.FocusReason.MouseFocusReason)
     assert tab.messages.label.text().startswith("'7x' was not stored in fare: ")
     tab.messages.buttons[0].click()
-    assert tab.editing.editor.written() == "7x"
+    assert tab.editing.editor.new_text() == "7x"
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Escape)
 
 

@@ -14,7 +14,7 @@ from lamella import Store
 from lamella.core.datasets.tables import TableEntry
 from lamella.core.store.paths import CATALOG
 from lamella.ui.dialogs.open_import import ImportDialog
-from lamella.ui.dialogs.table_choice import MOST_CHECKED, NAME, TableChoice
+from lamella.ui.dialogs.table_choice import MOST_CHECKED_TABLES, NAME, TableChoice
 from tests.core.datasets.workbooks import shop_database, workbook
 
 
@@ -55,7 +55,7 @@ def test_only_what_is_checked_is_opened(qtbot, window, shop: Path) -> None:
     window.open_paths([shop])
     dialog = choice(qtbot, window)
     dialog.all_button.click()
-    assert not dialog.open_button.isEnabled() or dialog.checked == []
+    assert not dialog.open_button.isEnabled() or dialog.checked_names == []
     dialog.list.topLevelItem(1).setCheckState(NAME, Qt.CheckState.Checked)
     dialog.open_button.click()
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 1)
@@ -116,11 +116,11 @@ def test_the_catalog_of_a_store_opens_the_store(qtbot, window, tmp_path: Path) -
 
 
 def test_of_very_many_tables_the_first_is_checked(qtbot) -> None:
-    dialog = TableChoice("a.db", [TableEntry(f"t{n}", rows=n) for n in range(MOST_CHECKED + 1)])
+    dialog = TableChoice("a.db", [TableEntry(f"t{n}", rows=n) for n in range(MOST_CHECKED_TABLES + 1)])
     qtbot.addWidget(dialog)
-    assert dialog.checked == ["t0"]
+    assert dialog.checked_names == ["t0"]
     dialog.all_button.click()
-    assert len(dialog.checked) == MOST_CHECKED + 1
+    assert len(dialog.checked_names) == MOST_CHECKED_TABLES + 1
 
 
 def test_hidden_sheets_are_listed_unchecked(qtbot) -> None:
@@ -128,4 +128,4 @@ def test_hidden_sheets_are_listed_unchecked(qtbot) -> None:
     dialog = TableChoice("a.xlsx", tables)
     qtbot.addWidget(dialog)
     assert dialog.title.text() == "a.xlsx holds 2 sheets" and dialog.open_button.text() == "Open 1 sheet"
-    assert dialog.checked == ["a"] and dialog.list.topLevelItem(1).text(NAME) == "b (hidden sheet)"
+    assert dialog.checked_names == ["a"] and dialog.list.topLevelItem(1).text(NAME) == "b (hidden sheet)"
