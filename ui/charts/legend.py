@@ -10,9 +10,20 @@ from PySide6.QtGui import QFontMetrics, QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from lamella.ui import theme
-from lamella.ui.charts.marks import MARKER_SIZE, PointSizes, SeriesLook, draw_symbol
+from lamella.ui.charts.marks import (
+    AREA_ALPHA,
+    DOTTED,
+    HOLLOW,
+    LINE_WIDTH,
+    MARKER_SIZE,
+    OUTLINE_WIDTH,
+    PointSizes,
+    SeriesLook,
+    draw_symbol,
+)
 from lamella.ui.charts.words import figure_text, scale_text
 from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.plotting import MARKERS, cosmetic_pen
 
 SWATCH, TITLE_WIDTH = 14, 240
 SHARES = (1, 4, 16)
@@ -90,6 +101,35 @@ class Swatch(QWidget):
         painter.end()
 
 
+class PartialSwatch(QWidget):
+    """A sample of what is incomplete, in grey: a faded bar, or the hollow marker of a dotted line."""
+
+    def __init__(self, is_bar: bool) -> None:
+        super().__init__()
+        self._is_bar = is_bar
+        side = theme.current().px(SWATCH)
+        self.setFixedSize(side if is_bar else 2 * side, side)
+
+    def paintEvent(self, event: Any) -> None:
+        painter, color = QPainter(self), theme.current().color("muted")
+        painter.setPen(cosmetic_pen(color, OUTLINE_WIDTH if self._is_bar else LINE_WIDTH, DOTTED))
+        middle = QPointF(self.rect().center())
+        if self._is_bar:
+            shade = theme.current().color("muted")
+            shade.setAlpha(AREA_ALPHA)
+            painter.setBrush(shade)
+            painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
+        else:
+            painter.drawLine(QPointF(0, middle.y()), QPointF(self.width(), middle.y()))
+            for shade, size in (
+                (color, MARKER_SIZE),
+                (theme.current().color("surface"), MARKER_SIZE - HOLLOW),
+            ):
+                painter.setBrush(shade)
+                draw_symbol(painter, MARKERS[0], middle, size)
+        painter.end()
+
+
 class ChartLegend(QWidget):
     """The meaning of each colour, on as many lines as necessary."""
 
@@ -97,7 +137,10 @@ class ChartLegend(QWidget):
         super().__init__(parent)
         self._flow = FlowLayout(theme.M, self)
 
-    def show_looks(self, looks: list[SeriesLook], hatched: bool, sizes: SizeScale | None = None) -> None:
+    def show_looks(
+        self, looks: list[SeriesLook], hatched: bool, sizes: SizeScale | None = None, partial: str = ""
+    ) -> None:
+        """Show the name of each look, the scale of sizes, and what incomplete figures are called."""
         while (item := self._flow.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -105,6 +148,8 @@ class ChartLegend(QWidget):
                 widget.deleteLater()
         for look in looks:
             self._flow.addWidget(self._entry(look, hatched))
+        if partial:
+            self._flow.addWidget(self._line(PartialSwatch(hatched), partial))
         if sizes is not None:
             self._flow.addWidget(sizes)
         self._show()
@@ -120,14 +165,17 @@ class ChartLegend(QWidget):
         self.setVisible(self._flow.count() > 0)
         self.updateGeometry()
 
+    def _entry(self, look: SeriesLook, hatched: bool) -> QWidget:
+        return self._line(Swatch(look, hatched), look.name)
+
     @staticmethod
-    def _entry(look: SeriesLook, hatched: bool) -> QWidget:
-        entry, name = QWidget(), QLabel(look.name)
+    def _line(sample: QWidget, text: str) -> QWidget:
+        entry, name = QWidget(), QLabel(text)
         name.setTextFormat(Qt.TextFormat.PlainText)
         theme.variant(name, "caption")
         line = QHBoxLayout(entry)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.XS)
-        line.addWidget(Swatch(look, hatched))
+        line.addWidget(sample)
         line.addWidget(name)
         return entry

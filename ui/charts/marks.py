@@ -35,6 +35,10 @@ LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
 MARKER_SIZE, POINT_SIZE = 8, 6
 LEAST_POINT, MOST_POINT = 4, 28
 """Diameters in pixels of points whose size is given by a column."""
+HOLLOW = 3
+"""How much narrower the inside of a hollow marker is."""
+DOTTED = Qt.PenStyle.DotLine
+"""The line to or around what is incomplete."""
 MOST_MARKED = 120
 """A line with more points than this has no markers."""
 MOST_JOINED, DASHED_POINTS = 150, 32
@@ -82,6 +86,13 @@ class SeriesLook:
     @property
     def brush(self) -> QBrush:
         return QBrush(self.color, self.hatch)
+
+    @property
+    def faded_brush(self) -> QBrush:
+        """For what is incomplete."""
+        shade = QColor(self.color)
+        shade.setAlpha(AREA_ALPHA)
+        return QBrush(shade, self.hatch)
 
 
 def looks_of(dimension: Dimension | None) -> list[SeriesLook]:
@@ -366,7 +377,10 @@ class Marks:
                 area = QRectF(QPointF(left, begin), QPointF(left + width, height)).normalized()
                 outline = QPen(theme.current().color("surface")) if single else pen
                 outline.setCosmetic(True)
-                shapes.add(area, look.brush, outline)
+                if row.get("x") in self._data.partial:
+                    shapes.add(area, look.faded_brush, cosmetic_pen(look.color, OUTLINE_WIDTH, DOTTED))
+                else:
+                    shapes.add(area, look.brush, outline)
                 panel.marks.append(Mark(row, area))
                 panel.reach(height, begin)
                 if self._display.band and not stacks and row.get("low") is not None:
@@ -411,18 +425,31 @@ class Marks:
                 continue
             x, y = np.array([s[0] for s in spots]), np.array([s[1] for s in spots])
             self._band(panel, look, [row for _, _, row in spots], x)
-            panel.items += self._line(look, x, y)
+            panel.items += self._line(look, x, y, [row["x"] in self._data.partial for _, _, row in spots])
             panel.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in spots]
             panel.reach(float(y.min()), float(y.max()))
             panel.ends.append((look, float(x[-1]), float(y[-1])))
 
-    def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray) -> list[Any]:
-        line: list[Any] = list(curve_items(x, y, look.pen))
+    def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray, partial: Sequence[bool]) -> list[Any]:
+        """A line with its markers; at an end that is incomplete, it is dotted, and the marker is hollow."""
+        first, last = int(partial[0]), len(x) - int(partial[-1])
+        line: list[Any] = list(curve_items(x[first:last], y[first:last], look.pen)) if first < last else []
+        dotted = cosmetic_pen(look.color, LINE_WIDTH, DOTTED)
+        if partial[0] and len(x) > 1:
+            line += curve_items(x[:2], y[:2], dotted)
+        if partial[-1] and len(x) > 1 and not (partial[0] and len(x) == 2):
+            line += curve_items(x[-2:], y[-2:], dotted)
+        spots, ends = Shapes(), np.array(partial)
         if (self._display.markers and len(x) <= MOST_MARKED) or len(x) == 1:
-            spots = Shapes()
             spots.mark(look.marker, look.color, MARKER_SIZE, x, y)
-            line.append(spots)
-        return line
+        elif ends.any():
+            spots.mark(look.marker, look.color, MARKER_SIZE, x[ends], y[ends])
+        else:
+            return line
+        if ends.any():
+            hollow = theme.current().color("surface")
+            spots.mark(look.marker, hollow, MARKER_SIZE - HOLLOW, x[ends], y[ends])
+        return [*line, spots]
 
     def _band(self, panel: PanelMarks, look: SeriesLook, rows: Sequence[Row], x: np.ndarray) -> None:
         if not self._display.band or "low" not in rows[0]:
@@ -457,7 +484,8 @@ class Marks:
             shade = QColor(look.color)
             shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
             panel.items.append(_between(x[finite], bottom, top, shade))
-            panel.items += self._line(look, x[finite], top)
+            keys = (place.key for place, is_there in zip(places, finite, strict=True) if is_there)
+            panel.items += self._line(look, x[finite], top, [key in self._data.partial for key in keys])
             spots = dict(zip(np.flatnonzero(finite).tolist(), top.tolist(), strict=True))
             placed = ((row, number[self._x(row).key]) for row in own)
             panel.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]

@@ -248,7 +248,8 @@ class ChartView(QWidget):
             return
         named = self.canvas.names_lines or self.data.color is None
         hatched = self.data.spec.kind in ("bar", "histogram")
-        self.legend.show_looks([] if named else self.canvas.looks, hatched, self._sizes())
+        partial = f"incomplete {self.data.x.unit}" if self.data.partial and self.data.x is not None else ""
+        self.legend.show_looks([] if named else self.canvas.looks, hatched, self._sizes(), partial)
 
     def _sizes(self) -> SizeScale | None:
         assert self.data is not None

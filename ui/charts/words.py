@@ -209,13 +209,32 @@ def moment_text(moment: Any, unit: str) -> str:
     return f"{day} {moment:%H:%M}" if unit != "second" else f"{day} {moment:%H:%M:%S}"
 
 
+def partial_texts(data: ChartData) -> list[str]:
+    """What should be known about units of time that are not complete."""
+    if data.x is None or not data.partial:
+        return []
+    places, texts = [place for place in data.x.places if place.key >= 0], []
+    for key, (begin, end) in data.partial.items():
+        if len(places) == 1:
+            texts.append(f"The {data.x.unit} is incomplete: rows are from {begin} to {end}")
+        elif key == places[0].key:
+            texts.append(f"The first {data.x.unit} is incomplete: rows begin on {begin}")
+        else:
+            texts.append(f"The last {data.x.unit} is incomplete: rows end on {end}")
+    return texts
+
+
 def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
     """Everything known about one figure, on a line each."""
     spec, lines = data.spec, list[str]()
     for name, dimension in (("panels", data.panels), ("color", data.color), ("x", data.x), ("y", data.y)):
         if dimension is not None and name in row and not (data.shows_points and name in ("x", "y")):
             place = dimension.place(row[name])
-            lines.append(f"{visible(dimension.column)}: {place_text(dimension, place)}")
+            text_of_place = place_text(dimension, place)
+            if name == "x" and place.key in data.partial:
+                begin, end = data.partial[place.key]
+                text_of_place += f" (incomplete: {begin} to {end})"
+            lines.append(f"{visible(dimension.column)}: {text_of_place}")
     if data.shows_points:
         size = row.get("size")
         lines += (
@@ -271,6 +290,10 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
 
 def remarks_of(data: ChartData) -> list[str]:
     """What should be known about the figures, and about those that are not drawn."""
+    return [*partial_texts(data), *_drawing_remarks(data)]
+
+
+def _drawing_remarks(data: ChartData) -> list[str]:
     if data.spec.kind == SCATTER:
         lacks_map = data.spec.is_map and not data.is_map and data.table.num_rows
         sizes = data.table["size"].to_pylist() if "size" in data.table.column_names else []

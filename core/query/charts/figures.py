@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values, to_numpy
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
+from lamella.core.query.charts.partial_units import Days
 from lamella.core.query.charts.spec import BOX, ChartSpec, is_moment
 
 X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
@@ -30,6 +31,9 @@ class ChartData:
     band as `low` and `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and
     `outliers`. A scatter plot of few rows has one row per point, with its position as `at_x` and `at_y`, and
     its `size`.
+
+    `partial` has the keys of units of time along x of which rows cover only a part, with the first and last
+    day of it: their sums and counts are lower than those of whole units.
 
     `used` of all `rows` are shown; `left_out` is why others are not. `sampled` means that everything is
     estimated.
@@ -47,6 +51,7 @@ class ChartData:
     left_out: tuple[tuple[str, int], ...] = ()
     remarks: tuple[str, ...] = ()
     sampled: bool = False
+    partial: Mapping[int, Days] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
     @property

@@ -38,8 +38,10 @@ from lamella.core.query.charts.dimensions import (
     values_dimension,
 )
 from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, ChartData, X, Y
+from lamella.core.query.charts.partial_units import Days, partial_units
 from lamella.core.query.charts.rows import ChartRows, WrongExtremes
 from lamella.core.query.charts.spec import (
+    ADDITIVE,
     AREA,
     BAR,
     BOX,
@@ -447,7 +449,32 @@ class _ChartQuery(ChartRows):
             self._spec, answer, dict(self.types), self._counts["n"], used,
             dimensions.get(X), dimensions.get(Y), dimensions.get(COLOR), dimensions.get(PANELS),
             tuple(self._left_out), tuple(self._remarks),
+            partial=self._partial_units(dimensions.get(X), keys.get(X)),
         )  # fmt: skip
+
+    def _partial_units(self, axis: Dimension | None, keys: _Keys | None) -> Mapping[int, Days]:
+        """The incomplete units of time along x, where figures add up; not if rows are far away."""
+        spec = self._spec
+        adds_up = spec.kind == HISTOGRAM or (
+            spec.kind in (LINE, AREA, BAR) and (MEASURE not in self._names or spec.aggregate in ADDITIVE)
+        )
+        moments = None if keys is None else keys.dimension
+        if axis is None or not isinstance(moments, Moments) or not adds_up or self._source.is_remote:
+            return {}
+        extent = self._extents[X]
+        axis_ = axis_of(self._type(X), exp.column(X))
+        if axis_ is None or extent.low is None or extent.high is None:
+            return {}
+        first, last = axis_.back([extent.low, extent.high])
+        day = replace(moments, unit="day").key
+
+        def count_days() -> int:
+            statement = f"SELECT count(DISTINCT {day}) AS days FROM {self._used_rows()}"
+            about = ("days", tuple(self._names.items()), tuple(self._conditions))
+            days: int = self._remembered(about, lambda: self._query(statement))["days"][0].as_py()
+            return days
+
+        return partial_units(axis, first, last, count_days)
 
     def _points(self, role: str, places: pa.ChunkedArray) -> pa.Array:
         kind = self._type(role)

@@ -39,6 +39,9 @@ AGGREGATES = {
 OF_ANY = ("count", "distinct")
 """Aggregates that take values of any type; the others take numbers."""
 
+ADDITIVE = ("count", "sum")
+"""Aggregates whose figures add up to those of all rows."""
+
 AGGREGATED = (BAR, LINE, AREA, HEAT_MAP)
 """Charts whose figures are aggregates of a column, or counts of rows."""
 
