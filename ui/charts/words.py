@@ -97,13 +97,14 @@ def figure_text(value: float | None, is_duration: bool = False) -> str:
 
 
 def common_digits(values: Sequence[Any]) -> int | None:
-    """The decimal places with which each of some figures can be read; None if they differ too much for that,
-    or if none is a float."""
+    """The decimal places with which each of some figures can be read, not more than they have; None if they
+    differ too much for that, or if none is a float."""
     sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
     if not sizes or not 1e-3 <= min(sizes) <= max(sizes) < COMMON_MOST:
         return None
     places = [FIGURE_DIGITS - (len(str(int(size))) if size >= 1 else 0) for size in sizes if size % 1]
-    return max([0, *places])
+    most = max((len(repr(size).partition(".")[2]) for size in sizes if size % 1), default=0)
+    return max([0, *(min(place, most) for place in places)])
 
 
 def scale_text(value: float, is_duration: bool = False) -> str:

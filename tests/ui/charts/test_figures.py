@@ -34,10 +34,15 @@ def test_figures_are_copied_as_programs_read_them(qtbot):
 
 
 def test_figures_of_a_column_have_the_same_decimal_places(qtbot):
-    model = FiguresModel(
-        pa.table({"mean": [12.10645, 9.265, 18.9963], "whole": [1.0, 20.0, None], "far": [1e-7, 0.5, 2e9]})
-    )
-    shown = [[model.index(row, column).data() for row in range(3)] for column in range(3)]
+    figures = {
+        "mean": [12.10645, 9.265, 18.9963],
+        "whole": [1.0, 20.0, None],
+        "far": [1e-7, 0.5, 2e9],
+        "one": [0.5, 12.8, 3.0],
+    }
+    model = FiguresModel(pa.table(figures))
+    shown = [[model.index(row, column).data() for row in range(3)] for column in range(4)]
+    assert shown[3] == ["0.5", "12.8", "3.0"]
     assert shown[0] == ["12.106", "9.265", "18.996"]
     assert shown[1] == ["1", "20", "NULL"]
     assert shown[2] == ["1e−07", "0.5", "2,000,000,000"]
