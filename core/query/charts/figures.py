@@ -109,24 +109,38 @@ class ChartData:
         """The figures with values instead of keys, for export and reading."""
         names, columns = list[str](), list[Any]()
         splits = (("panels", PANELS), ("color", COLOR))
-        for role, name in splits if self.shows_points else (*splits, ("x", X), ("y", Y)):
-            dimension = self.dimension(name)
-            if dimension is not None and role in self.table.column_names:
-                for title, values in _written(dimension, self.table.column(role).to_pylist()):
-                    names.append(title)
-                    columns.append(values)
+        roles = splits if self.shows_points else (*splits, ("x", X), ("y", Y))
+        dimensions = {
+            role: dimension
+            for role, name in roles
+            if (dimension := self.dimension(name)) is not None and role in self.table.column_names
+        }
+        table = _in_order_of_places(self.table, dimensions)
+        for role, dimension in dimensions.items():
+            for title, values in _written(dimension, table.column(role).to_pylist()):
+                names.append(title)
+                columns.append(values)
         titles = {"at_x": self.spec.x, "at_y": self.spec.y, "size": self.spec.size}
         axes = {"at_x": self.x, "at_y": self.y}
         titles |= {} if self.spec.kind == BOX else {"value": self.spec.figure}
-        for name in self.table.column_names:
+        for name in table.column_names:
             if name not in ("panels", "color", "x", "y"):
                 names.append(titles.get(name, name))
-                places, axis = self.table.column(name), axes.get(name)
+                places, axis = table.column(name), axes.get(name)
                 columns.append(places if axis is None else _values_at(axis, places))
-        if self.spec.figure == "rows" and "value" in self.table.column_names:
-            place = self.table.column_names.index("value") - len(self.table.column_names)
+        if self.spec.figure == "rows" and "value" in table.column_names:
+            place = table.column_names.index("value") - len(table.column_names)
             del names[place], columns[place]
         return pa.Table.from_arrays(columns, _distinct_names(names))
+
+
+def _in_order_of_places(table: pa.Table, dimensions: Mapping[str, Dimension]) -> pa.Table:
+    """The rows in the order in which places are drawn: nulls and others are last, with keys below 0."""
+    ranks = []
+    for role, dimension in dimensions.items():
+        rank = {place.key: number for number, place in enumerate(dimension.places)}
+        ranks.append([rank[key] for key in table.column(role).to_pylist()])
+    return table.take(pa.array(np.lexsort(ranks[::-1]))) if ranks else table
 
 
 def _written(dimension: Dimension, keys: Sequence[int]) -> Iterator[tuple[str, pa.Array]]:
