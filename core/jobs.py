@@ -63,6 +63,10 @@ class Job:
             self._reported_at = now
             self._listener(self.progress)
 
+    def advance(self, count: int) -> None:
+        """Count `count` more units of the work: `Counted` jobs report them, others check for a cancel."""
+        self.check()
+
     @contextmanager
     def notice(self, text: str) -> Iterator[None]:
         """Show a text instead of the job's own while the block runs, such as why there is no progress."""
@@ -125,6 +129,23 @@ class Unreported(Job):
     def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
         with self._outer.interrupted_by(interrupt):
             yield
+
+
+class Counted(Unreported):
+    """A job inside another one, which counts units of work and reports their number as the other's progress.
+    `text` makes the status of both numbers."""
+
+    def __init__(self, outer: Job, total: int, text: Callable[[int, int], str]) -> None:
+        super().__init__(outer)
+        self.total, self._done, self._text = total, 0, text
+
+    def advance(self, count: int) -> None:
+        self.reach(self._done + count)
+
+    def reach(self, done: int) -> None:
+        """Report that `done` units are complete, however many were counted: work may be repeated."""
+        self._done = min(done, self.total)
+        self._outer.report(self._done, self.total, self._text(self._done, self.total))
 
 
 class _OfThread(threading.local):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from lamella.core.jobs import Job
+from lamella.core.jobs import Counted, Job
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 Options = Mapping[str, Any]
@@ -45,6 +45,12 @@ class IndexFolder:
 
     folder: Path
     writable: bool = True
+
+
+def counted_rows(snapshot: Snapshot, job: Job) -> Counted:
+    """The job of indexing a snapshot's data files, which counts their rows."""
+    total = sum(segment.num_rows for segment in snapshot.files)
+    return Counted(job, total, lambda done, of: f"{snapshot.name}: {done:,} of {of:,} rows indexed")
 
 
 class Kind(Protocol):

@@ -23,7 +23,7 @@ from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.filters.kinds import COMPARABLE, COUNTED_KINDS, Kind, kind_of, value_type
 from lamella.core.filters.to_arrow import sort_keys
-from lamella.core.index.definition import DRAFT, Index, IndexFolder, Options
+from lamella.core.index.definition import DRAFT, Index, IndexFolder, Options, counted_rows
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parquet_file import unchanged_footer
@@ -395,13 +395,14 @@ class SortedKind:
         return {}
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
-        files = list(_files(index, snapshot))
-        for count, (segment, column) in enumerate(files):
-            job.report(count, len(files), f"{snapshot.name}: {count:,} of {len(files):,} files indexed")
+        counted = counted_rows(snapshot, job)
+        counted.reach(0)
+        for segment, column in _files(index, snapshot):
             path = sorted_path(place, segment, column)
             if not path.exists():
                 write_file(path, build_sorted(segment, column, job), segment, column)
-        job.report(len(files), len(files))
+            counted.advance(segment.num_rows)
+        counted.reach(counted.total)
 
     def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
         columns = (column for file, column in _files(index, snapshot) if file is segment)

@@ -89,6 +89,7 @@ class ErrorDialog(QDialog):
         theme.variant(self._details_button, "ghost")
         theme.variant(close, "primary")
         close.setDefault(True)
+        close.setFocus()  # otherwise Enter would press the first button
         self._details_button.clicked.connect(self._toggle)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.details))
         close.clicked.connect(self.close)

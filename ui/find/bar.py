@@ -25,7 +25,7 @@ from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
 from lamella.ui.widgets.controls import ICON_GAP, IconButton, TwoPartBar
 from lamella.ui.widgets.field_buttons import add_clear_button
-from lamella.ui.widgets.popover import LIST_HEIGHT, CheckDelegate, CheckList, ChoiceButton
+from lamella.ui.widgets.popover import LIST_HEIGHT, CheckDelegate, CheckList, ChoiceButton, ListSearch
 
 LONGEST = 1 << 16
 """The most characters that a field shows without delay."""
@@ -58,6 +58,8 @@ class FindColumns(ChoiceButton):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
         layout.addLayout(above)
+        self.search = ListSearch(self._list, form)
+        layout.addWidget(self.search)
         layout.addWidget(self._list)
         super().__init__("Look in", form, parent)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
@@ -78,6 +80,7 @@ class FindColumns(ChoiceButton):
         self._names = list(names)
         self._columns = CheckList(self._names, self._list)
         self._list.setModel(self._columns)
+        self.search.take_list()
         chosen = (
             self._names
             if self._chosen_columns is None

@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -29,13 +30,14 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.filters.word_index import FULLTEXT, rough_size, rough_time
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import DecimalBox, FieldForm
+from lamella.ui.widgets.controls import DecimalBox, ElidedLabel, FieldForm
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SORTED = "sorted"
 MOST_WEIGHT = 100.0
-MOST_WEIGHED = 6
-"""Up to this many columns have fields for their weights."""
+MOST_WEIGHED, A_LINE = 12, 2
+"""Up to this many columns have fields for their weights, and so many of these stand side by side."""
+SAME_WEIGHTS = f"All columns count the same: weights are for at most {MOST_WEIGHED} columns"
 DUPLICATE = "This index already exists"
 AS_THEY_ARE = "Words as written"
 
@@ -114,9 +116,11 @@ class IndexForm(QFrame):
         self.language.addItem(AS_THEY_ARE, None)
         self.language.setCurrentIndex(self.language.findData(ENGLISH))
         self.weights = QWidget()
-        self._weight_row = QHBoxLayout(self.weights)
-        self._weight_row.setContentsMargins(0, 0, 0, 0)
-        self._weight_row.setSpacing(theme.S)
+        self._weight_grid = QGridLayout(self.weights)
+        self._weight_grid.setContentsMargins(0, 0, 0, 0)
+        self._weight_grid.setSpacing(theme.S)
+        for place in range(A_LINE):
+            self._weight_grid.setColumnStretch(2 * place, 1)
         self.news = QLabel(wordWrap=True)
         theme.variant(self.news, "caption")
         self.build, self.cancel = QPushButton("Build the index"), QPushButton("Cancel")
@@ -160,21 +164,25 @@ class IndexForm(QFrame):
         """Make a field for each column's weight, if there are several columns but not too many."""
         names = self.texts.names
         weights = {name: box.value() for name, box in self._weights.items()}
-        while (item := self._weight_row.takeAt(0)) is not None:
+        while (item := self._weight_grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
         self._weights = {}
-        for name in names if 1 < len(names) <= MOST_WEIGHED else ():
+        if len(names) > MOST_WEIGHED:
+            same = QLabel(SAME_WEIGHTS, wordWrap=True)
+            theme.variant(same, "caption")
+            self._weight_grid.addWidget(same, 0, 0, 1, 2 * A_LINE)
+        for number, name in enumerate(names if 1 < len(names) <= MOST_WEIGHED else ()):
             box = DecimalBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
             box.setValue(weights.get(name, 1.0))
             box.setAccessibleName(f"Weight of {visible(name)}")
             box.setToolTip("How much a word in this column counts, relative to the others")
             self._weights[name] = box
-            self._weight_row.addWidget(QLabel(visible(name)))
-            self._weight_row.addWidget(box)
-        self._weight_row.addStretch(1)
-        has_weights = self.kind.currentData() == FULLTEXT and bool(self._weights)
+            line, place = divmod(number, A_LINE)
+            self._weight_grid.addWidget(ElidedLabel(visible(name)), line, 2 * place)
+            self._weight_grid.addWidget(box, line, 2 * place + 1)
+        has_weights = self.kind.currentData() == FULLTEXT and len(names) > 1
         self._form.setRowVisible(self.weights, has_weights)
         self._check()
 

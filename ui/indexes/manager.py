@@ -226,7 +226,7 @@ class IndexesDialog(QDialog):
             self.progress.setRange(0, progress.total)
             self.progress.setValue(progress.done)
             self.news.setText(
-                f"Building the {called}: {progress.done:,} of {quantity(progress.total, 'file')}"
+                f"Building the {called}: {progress.done:,} of {quantity(progress.total, 'row')}"
             )
 
     def _finish_building(self, called: str) -> None:

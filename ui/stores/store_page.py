@@ -111,7 +111,10 @@ class StorePage(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.say_facts()
+        if event.spontaneous() or self.is_busy:
+            self.say_facts()
+        else:
+            self.measure()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_F5:

@@ -20,6 +20,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
+    QLineEdit,
     QListView,
     QScrollArea,
     QSizePolicy,
@@ -32,6 +33,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import visible
 from lamella.ui import theme
+from lamella.ui.widgets.field_buttons import add_clear_button
 
 LEAST_WIDTH = 260
 LEAST_LETTERS, SHORT_LETTERS = 5, 11
@@ -40,6 +42,8 @@ never cut."""
 OPENS = " ▾"
 SCREEN_MARGIN = 8
 LIST_HEIGHT = 220
+LONG_LIST = 12
+"""A list with more rows can be searched."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -229,6 +233,39 @@ class CheckDelegate(QStyledItemDelegate):
         return model.setData(index, new, Qt.ItemDataRole.CheckStateRole)
 
 
+class ListSearch(QLineEdit):
+    """Leaves in a list the rows that contain its text. It appears above long lists only."""
+
+    def __init__(self, view: QListView, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setPlaceholderText("Find a column")
+        self.setAccessibleName("Find a column")
+        self._view = view
+        add_clear_button(self)
+        self.textChanged.connect(self._search)
+        self.take_list()
+
+    def take_list(self) -> None:
+        """Start again, with another list in the view."""
+        model = self._view.model()
+        self.setVisible(model is not None and model.rowCount() > LONG_LIST)
+        self.clear()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down:
+            self._view.setFocus()
+        else:
+            super().keyPressEvent(event)
+
+    def _search(self, text: str) -> None:
+        model, words = self._view.model(), text.casefold()
+        found = [words in str(model.index(row, 0).data()).casefold() for row in range(model.rowCount())]
+        for row, shown in enumerate(found):
+            self._view.setRowHidden(row, not shown)
+        if True in found:
+            self._view.setCurrentIndex(model.index(found.index(True), 0))
+
+
 class ColumnsChoice(ChoiceButton):
     """A choice of columns, checked in a list and kept in its order."""
 
@@ -244,6 +281,9 @@ class ColumnsChoice(ChoiceButton):
         self.list.setItemDelegate(CheckDelegate(self.list))
         layout = QVBoxLayout(form)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        self.search = ListSearch(self.list, form)
+        layout.addWidget(self.search)
         layout.addWidget(self.list)
         super().__init__(label, form, parent)
         theme.variant(self, "chip")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -106,6 +106,7 @@ class StoreActions(QObject):
         self.watch.reopened.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
         self.watch.committed.connect(self._follow_commits)
         window.commits.committed.connect(lambda table, commit: self.watch.expect(table.store, commit))
+        window.library.counted.connect(self._measure_counted)
 
     # --------------------------------------------------------------------- choices
 
@@ -226,12 +227,24 @@ class StoreActions(QObject):
         from lamella.ui.stores.store_page import StorePage
 
         window = self._window
-        page = StorePage(store, window.tasks, window.memory, lambda path: len(tabs_of(window.tabs, path)))
+        page = StorePage(store, window.tasks, window.memory, self._count_tabs)
         page.table_requested.connect(lambda name: window.opening.open_key((str(page.store.path), name)))
         page.act_requested.connect(lambda act, table: self.act(page.store, act, table))
         page.status_changed.connect(window.update_state)
         self._pages.append(page)
         return page
+
+    def _count_tabs(self, path: Path) -> int:
+        """How many tabs show tables of a store, opened or pending."""
+        tabs = self._window.tabs
+        pending_keys = (tab.key for tab in tabs.pending_tabs)
+        return len(tabs_of(tabs, path)) + sum(key is not None and key[0] == str(path) for key in pending_keys)
+
+    def _measure_counted(self, counts: Mapping[tuple[str, ...], int]) -> None:
+        """Measure the page in front again after a change of its tables; others do so when they are shown."""
+        page = self.current_page
+        if page is not None and any(path == str(page.store.path) for path, *_ in counts):
+            page.measure()
 
     def _measure(self, store: Store) -> None:
         page = self.page_of(store)

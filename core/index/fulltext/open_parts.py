@@ -19,7 +19,7 @@ from pyarrow import types as is_
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownColumn, UnknownName, nearest
-from lamella.core.index.definition import Index, IndexFolder, Options
+from lamella.core.index.definition import Index, IndexFolder, Options, counted_rows
 from lamella.core.index.fulltext import files
 from lamella.core.index.fulltext.files import FileParts, Source
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES, Part, TooLarge, build
@@ -339,13 +339,14 @@ class FulltextKind:
         }
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
-        segments = snapshot.files
-        for count, segment in enumerate(segments):
-            job.report(count, len(segments), f"{snapshot.name}: {count:,} of {len(segments):,} files indexed")
+        counted, before = counted_rows(snapshot, job), 0
+        for segment in snapshot.files:
+            counted.reach(before)
             path = files.path_of(place, segment, index)
             if not path.exists():
-                files.write(path, source_of(place, index, segment, snapshot), job)
-        job.report(len(segments), len(segments))
+                files.write(path, source_of(place, index, segment, snapshot), counted)
+            before += segment.num_rows
+        counted.reach(counted.total)
 
     def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
         return files.path_of(place, segment, index)

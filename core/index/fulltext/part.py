@@ -317,10 +317,10 @@ def _size(column: pa.Array | pa.ChunkedArray) -> int:
 def _add(writer: IndexWriter, run: _Run, job: Job) -> Iterator[int]:
     """Add some rows at each turn. They are indexed meanwhile, so cells are prepared only then."""
     for first in range(0, run.rows, ROWS_A_TURN):
-        job.check()
         count = min(ROWS_A_TURN, run.rows - first)
         for document in _documents({k: column.slice(first, count) for k, column in run.texts.items()}, count):
             writer.add_document(document)
+        job.advance(count)
         yield first
 
 

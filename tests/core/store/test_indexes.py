@@ -381,6 +381,29 @@ def test_a_cancelled_or_refused_index_leaves_nothing(store: Store, table: Table)
         elsewhere["t"].indexes.create("name")
 
 
+class Reports(Job):
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: list[int] = []
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        super().report(done, total, text)
+        self.counts.append(done)
+
+
+def test_building_reports_the_rows_of_each_file_and_of_part_of_it(store: Store) -> None:
+    text = pa.array([f"some words {number}" for number in range(2_000)])
+    table = store.create_table("books", pa.table({"n": range(2_000), "text": text}))
+    table.maintenance.flush()
+    table.insert(pa.table({"n": range(2_000), "text": text}))
+    table.maintenance.flush()
+    for columns, kind, between in [("n", "sorted", 2_000), ("text", "fulltext", 1_000)]:
+        job = Reports()
+        table.indexes.create(columns, kind, job)
+        assert job.counts == sorted(job.counts) and {0, between, 2_000, 4_000} <= set(job.counts)
+        assert job.progress.total == 4_000 and job.progress.text == "books: 4,000 of 4,000 rows indexed"
+
+
 def test_a_transaction_that_is_taken_back_takes_its_index_along(store: Store, table: Table) -> None:
     class Changed(Exception):
         pass

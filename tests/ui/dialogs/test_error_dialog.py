@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
 from lamella.core.errors import BadData, FileProblem
@@ -25,6 +27,17 @@ def test_the_headline_is_about_the_file_not_about_its_folders(dialog) -> None:
     assert dialog.findChild(QLineEdit).text() == DEEP
     assert DEEP in dialog.details
     assert dialog.width() <= 640
+
+
+def test_enter_closes_it(qtbot) -> None:
+    dialog = ErrorDialog(BadData("flights: no such row"))
+    qtbot.addWidget(dialog)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    dialog.show()
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    QTest.keyClick(dialog.focusWidget(), Qt.Key.Key_Return)
+    assert not dialog.isVisible()
 
 
 @pytest.mark.parametrize(

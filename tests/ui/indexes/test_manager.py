@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QLabel, QMessageBox
 
 from lamella import Store, col
 from lamella.core.index.sorted_index import SortedKind
 from lamella.core.store.table import Table
+from lamella.ui.indexes.form import SAME_WEIGHTS
 from lamella.ui.indexes.manager import IndexesDialog, ago_text
+from lamella.ui.widgets.controls import DecimalBox
 
 
 @pytest.fixture
@@ -80,6 +82,30 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, wait_for_list) -> 
     assert table.search("fox", limit=1).num_rows == 1 and table.count(col("n") == 3) == 1
     dialog.refresh()
     table.insert([{"n": 9, "title": "x", "body": "y", "tags": []}])
+
+
+def test_weights_of_many_columns_leave_the_dialog_its_width(qtbot, tmp_path, tasks) -> None:
+    names = [f"a text column with number {number}" for number in range(13)]
+    with Store.open(tmp_path / "wide") as store:
+        wide = store.create_table("wide", pa.table({name: ["x"] for name in names}))
+        dialog = IndexesDialog(wide, "wide", tasks)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        dialog.begin_new("fulltext")
+        form, width = dialog.form, dialog.width()
+        form.texts.choose(names[:12])
+        boxes = form.weights.findChildren(DecimalBox)
+        assert [box.accessibleName() for box in boxes[-12:]] == [f"Weight of {name}" for name in names[:12]]
+        boxes[-1].setValue(2)
+        assert form.index.options["weights"][names[11]] == 2
+        form.texts.choose(names)
+        label = next(each for each in form.weights.findChildren(QLabel) if each.text() == SAME_WEIGHTS)
+        assert (
+            form.weights.isVisible()
+            and label.parent() is form.weights
+            and "weights" not in form.index.options
+        )
+        assert dialog.width() == width
 
 
 def test_enter_after_building_neither_drops_nor_stops(dialog, table, wait_for_list, qtbot) -> None:

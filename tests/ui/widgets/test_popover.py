@@ -66,6 +66,23 @@ def test_columns_are_checked_by_keyboard_and_mouse_and_stay_in_order(qtbot: QtBo
     assert choice.names == ["day"]
 
 
+def test_a_long_list_of_columns_is_searched_by_keys(qtbot: QtBot) -> None:
+    short, long = (ColumnsChoice("Key", [f"c{number}" for number in range(count)]) for count in (12, 40))
+    for choice in (short, long):
+        qtbot.addWidget(choice)
+        choice.show()
+        choice.popover.open_below(choice)
+    assert not short.search.isVisible() and long.popover.focusWidget() is long.search
+    QTest.keyClicks(long.search, "C3")
+    shown = [row for row in range(40) if not long.list.isRowHidden(row)]
+    assert shown == [3, *range(30, 40)]
+    QTest.keyClick(long.search, Qt.Key.Key_Down)
+    QTest.keyClick(long.popover.focusWidget(), Qt.Key.Key_Space)
+    assert long.names == ["c3"]
+    long.search.clear()
+    assert not any(map(long.list.isRowHidden, range(40))) and long.names == ["c3"]
+
+
 @pytest.mark.slow
 def test_choosing_many_columns_emits_one_change(qtbot: QtBot) -> None:
     names = [f"c{number}" for number in range(10_000)]

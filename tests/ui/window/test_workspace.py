@@ -180,6 +180,7 @@ def test_diagram_and_page_of_a_store_come_back(qtbot, window, table_tab, restart
     page = again.store_actions.current_page
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
     assert titles(again)[1:] == ["My tables", "My tables relations"]
+    assert "1 tab open" in page.facts.text()
 
 
 def test_search_everywhere_comes_back_and_searches_when_asked(qtbot, window, table_tab, restart):
