@@ -22,7 +22,7 @@ class NewStoreDialog(FolderDialog):
         super().__init__("New store", "Create", tasks, parent)
         near = near or Path.home()
         self.name = QLineEdit(accessibleName="Name of the store")
-        self.folder = FolderField("Folder that the store is in", str(near), tasks)
+        self.folder = FolderField("Folder that the store is in", str(near), tasks, near)
         self.form.addRow("Name", self.name)
         self.form.addRow("In the folder", self.folder)
         self.name.textChanged.connect(self._follow)

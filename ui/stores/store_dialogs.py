@@ -161,13 +161,16 @@ class StoreDialog(WorkDialog):
 
 
 class FolderField(QWidget):
-    """The path of a folder, typed or chosen."""
+    """The path of a folder, typed or chosen. A name alone is a folder in `base`."""
 
     changed = Signal()
 
-    def __init__(self, name: str, path: str, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, path: str, tasks: Tasks, base: Path | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._name, self._tasks = name, tasks
+        self._base = base or Path.home()
         self.field = QLineEdit(path, accessibleName=name)
         self.button = QPushButton("Choose…")
         self.button.setAccessibleName(f"Choose: {name}")
@@ -183,7 +186,9 @@ class FolderField(QWidget):
     @property
     def path(self) -> Path | None:
         text = self.field.text().strip()
-        return Path(os.path.abspath(in_home(text))) if text else None  # noqa: PTH100 -- resolves ".."
+        if not text:
+            return None
+        return Path(os.path.abspath(self._base / in_home(text)))  # noqa: PTH100 -- resolves ".."
 
     def _choose(self) -> None:
         path = self.path or Path.home()
@@ -439,7 +444,7 @@ class MoveDialog(FolderDialog):
         super().__init__(f"{verb} {store.name}", verb, tasks, parent)
         self._path, self._move, self._renames, self._bytes = store.path, move, rename, 0
         self.name = QLineEdit(store.name, accessibleName="New name")
-        self.folder = FolderField("New place", str(store.path.parent), tasks)
+        self.folder = FolderField("New place", str(store.path.parent), tasks, store.path.parent)
         if rename:
             self.form.addRow("Name", self.name)
             self.name.selectAll()

@@ -179,6 +179,18 @@ def test_a_backup_goes_to_another_folder_while_the_disk_of_the_first_does_not_an
     assert (tmp_path / "safe" / "catalog.sqlite").exists()
 
 
+def test_a_name_alone_is_a_folder_at_home_or_in_the_proposed_folder(
+    qtbot: QtBot, tasks: Tasks, store: Store, move: MoveDialog, tmp_path: Path
+) -> None:
+    backup = shown(qtbot, BackupDialog(store, tasks))
+    assert isinstance(backup, BackupDialog)
+    for field, base in ((backup.folder, Path.home()), (move.folder, store.path.parent)):
+        field.field.setText("safe")
+        assert field.path == base / "safe"
+        field.field.setText(str(tmp_path / "elsewhere"))
+        assert field.path == tmp_path / "elsewhere"
+
+
 def test_a_restore_proposes_a_free_name_and_waits_for_both_folders(
     qtbot: QtBot, tasks: Tasks, store: Store, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,7 +266,7 @@ def test_a_new_store_shows_its_whole_path_and_is_created_with_enter(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    new_store.folder.field.setText("../there")
+    new_store.folder.field.setText("here/../there")
     QTest.keyClicks(new_store.name, "with spaces ")
     qtbot.waitUntil(new_store.accept_button.isEnabled)
     assert f"→ {tmp_path / 'there' / 'with spaces'}" in said(new_store)
