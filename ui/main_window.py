@@ -106,6 +106,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self.workspace = Workspace(self, self._splitter, entry or memory.add_window())
         self.tabs.item_of = self.workspace.item_of
+        self.store_actions.moved.connect(self.workspace.follow_store)
         self._connect()
         self._remember_geometry()
         self.show_files()

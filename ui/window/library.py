@@ -53,7 +53,13 @@ def _entry_of(store: Store) -> StoreEntry:
 
 
 def open_store(path: Path) -> Store:
-    """Open a store, or read-only where nothing can be written. Blocks."""
+    """Open a store, or read-only where nothing can be written; none is created. Blocks."""
+    if not is_store(path):
+        raise StoreProblem(
+            f"Store {path.name} is no longer at {path}",
+            "Its disk was removed, or its folder moved or deleted",
+            "Bring it back and try again, or open it where it is now",
+        )
     try:
         return Store.open(path)
     except ReadOnlyStore:

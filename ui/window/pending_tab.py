@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -59,6 +60,11 @@ class PendingTab(QWidget):
         key = self.saved_state.get("key")
         is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
         return tuple(key) if is_key else None
+
+    def is_of_store(self, path: Path) -> bool:
+        """Whether it shows a store or one of its tables."""
+        key = self.key
+        return self.saved_state.get("store") == str(path) or (key is not None and key[0] == str(path))
 
     @property
     def has_keyboard(self) -> bool:

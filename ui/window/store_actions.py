@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import shiboken6
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from lamella.core.errors import StoreProblem, visible
 from lamella.core.jobs import Job
@@ -95,6 +95,10 @@ class StoreMove:
 
 
 class StoreActions(QObject):
+    """`moved` carries the old and the new folder of a store that was moved or renamed."""
+
+    moved = Signal(object, object)
+
     def __init__(self, window: StoreWindow) -> None:
         super().__init__(widget_of(window))
         self._window = window
@@ -237,8 +241,9 @@ class StoreActions(QObject):
     def _count_tabs(self, path: Path) -> int:
         """How many tabs show tables of a store, opened or pending."""
         tabs = self._window.tabs
-        pending_keys = (tab.key for tab in tabs.pending_tabs)
-        return len(tabs_of(tabs, path)) + sum(key is not None and key[0] == str(path) for key in pending_keys)
+        return len(tabs_of(tabs, path)) + sum(
+            tab.key is not None and tab.is_of_store(path) for tab in tabs.pending_tabs
+        )
 
     def _measure_counted(self, counts: Mapping[tuple[str, ...], int]) -> None:
         """Measure the page in front again after a change of its tables; others do so when they are shown."""
@@ -303,7 +308,9 @@ class StoreActions(QObject):
         """Close a store with its tabs. A tab with unsaved edits asks first; if it stays open, so does the
         store."""
         window = self._window
-        widgets = [*tabs_of(window.tabs, store.path), *self._other_tabs(store)]
+        pending_tabs = [tab for tab in window.tabs.pending_tabs if tab.is_of_store(store.path)]
+        # Pending tabs first: they would open when those beside them close.
+        widgets = [*pending_tabs, *tabs_of(window.tabs, store.path), *self._other_tabs(store)]
         for widget in widgets:
             place = window.tabs.tabs.indexOf(widget)
             if place >= 0:
@@ -430,6 +437,8 @@ class StoreActions(QObject):
         if page is not None:
             page.use_store(new)
             window.tabs.rename(page, new.name, f"Properties of {new.path}")
+        if new.path != old.path:
+            self.moved.emit(old.path, new.path)
         window.update_state()
 
     # ----------------------------------------------------------- other programs

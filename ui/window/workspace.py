@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QSplitter, QWidget
 
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
+from lamella.core.query.line_json import SOURCES
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.memory import WindowEntry
 from lamella.ui.window.pending_tab import PendingTab
@@ -31,6 +32,7 @@ from lamella.ui.window.restored_tabs import (
     restore_settings,
     restore_store_page,
 )
+from lamella.ui.window.tab_state import LINE
 from lamella.ui.window.window import Window
 
 Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
@@ -221,7 +223,9 @@ class Workspace(QObject):
             log.warning("A tab of the kind %r is not restored", kind)
             return None
         title, icon, tip = (str(item.get(name) or "") for name in (TITLE, ICON, TIP))
-        tab = PendingTab(str(kind), title, saved, lambda place: restore(self._window, saved, place))
+        tab = PendingTab(
+            str(kind), title, saved, lambda place: restore(self._window, place.saved_state, place)
+        )
         self._window.tabs.add_pending(tab, title, icon or "table", tip)
         return tab
 
@@ -233,6 +237,20 @@ class Workspace(QObject):
         if tab is not None:
             self._window.tabs.show_tab(tab)
             self.open_current()
+
+    def follow_store(self, old: Path, new: Path) -> None:
+        """Let tabs that are not opened yet, and those that can be reopened, find a store where it is now."""
+        tabs = self._window.tabs
+        for tab in tabs.pending_tabs:
+            moved = _state_after_move(tab.saved_state, old, new)
+            if moved != tab.saved_state:
+                tab.saved_state = moved
+                title, tip = str(tab.property("title")), str(tab.property("tip"))
+                if tab.key is None:
+                    title = title.replace(old.name, new.name, 1)
+                tabs.rename(tab, title, tip.replace(str(old), str(new), 1))
+                tab.state_changed.emit()
+        tabs.closed_tabs[:] = [_closed_after_move(closed, old, new) for closed in tabs.closed_tabs]
 
     def open_current(self) -> None:
         """Open the current tab if it is pending."""
@@ -277,3 +295,29 @@ def open_keys(tabs: Sequence[QWidget]) -> list[tuple[str, ...]]:
     """The keys of the datasets in these tabs, open or pending."""
     keys = [getattr(tab, "key", None) for tab in tabs]
     return list(dict.fromkeys(key for key in keys if key is not None))
+
+
+def _closed_after_move(
+    closed: tuple[str, ...] | Mapping[str, Any], old: Path, new: Path
+) -> tuple[str, ...] | Mapping[str, Any]:
+    if isinstance(closed, Mapping):
+        return {**closed, STATE: _state_after_move(closed.get(STATE, {}), old, new)}
+    return tuple(_address_after_move(list(closed), old, new))
+
+
+def _state_after_move(state: Mapping[str, Any], old: Path, new: Path) -> dict[str, Any]:
+    """The state of a tab, with the new place of a store that it shows, or whose tables it shows or joins."""
+    moved, line = dict(state), state.get(LINE)
+    if moved.get("store") == str(old):
+        moved["store"] = str(new)
+    if "key" in moved:
+        moved["key"] = _address_after_move(moved["key"], old, new)
+    if isinstance(line, Mapping) and isinstance(line.get(SOURCES), Mapping):
+        sources = {name: _address_after_move(each, old, new) for name, each in line[SOURCES].items()}
+        moved[LINE] = {**line, SOURCES: sources}
+    return moved
+
+
+def _address_after_move(address: Any, old: Path, new: Path) -> Any:
+    is_there = isinstance(address, list) and address[:1] == [str(old)]
+    return [str(new), *address[1:]] if is_there else address

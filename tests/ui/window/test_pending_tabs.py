@@ -12,9 +12,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from lamella import col
+from lamella import Store, col
 from lamella.core.errors import FileProblem
-from lamella.core.query.steps import Sql
+from lamella.core.query.line import Line
+from lamella.core.query.line_json import line_to_json
+from lamella.core.query.steps import Join, Pipeline, Sql
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import restored_tabs
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -65,6 +67,52 @@ def test_file_that_is_gone_says_so_and_opens_once_it_is_back(
     file.write_bytes(content)
     qtbot.mouseClick(buttons(tab)["Try again"], Qt.MouseButton.LeftButton)
     assert opened_tab(again).key == (str(file),)
+
+
+def test_store_that_is_gone_is_not_created_anew(qtbot, restart, opened_tab, tmp_path: Path):
+    home, away = tmp_path / "usb" / "shop", tmp_path / "shop"
+    with Store.open(home) as shop:
+        shop.create_table("goods", {"n": [1, 2, 3]})
+    home.rename(away)
+    again = restart.begin({**pending(key=[str(home), "goods"]), "stores": [str(home)]})
+    tab = again.tabs.current
+    qtbot.waitUntil(lambda: tab.problem is not None)
+    assert f"Store shop is no longer at {home}" in messages(tab)[0].replace("\u200b", "")
+    qtbot.waitUntil(lambda: not again.tasks.running)
+    assert not home.exists() and not [store for store in again.library.stores if store.path == home]
+    away.rename(home)
+    qtbot.mouseClick(buttons(tab)["Try again"], Qt.MouseButton.LeftButton)
+    assert opened_tab(again).key == (str(home), "goods")
+
+
+def test_pending_and_closed_tabs_follow_a_store_that_is_renamed(qtbot, restart, opened_tab, tmp_path: Path):
+    old, new = tmp_path / "shop", tmp_path / "market"
+    with Store.open(old) as shop:
+        for name in ("goods", "kinds"):
+            shop.create_table(name, {"n": [1, 2, 3]})
+    sources = {"k": [str(old), "kinds"]}
+    join = line_to_json(Line.of([Join(Pipeline("k"), ("n",), ("n",), "left", "_k")]), lambda source: None)
+    goods = {"key": [str(old), "goods"], "line": {**join, "sources": sources}}
+    state = {**pending(**goods), "stores": [str(old)], "current": 1}
+    state["tabs"] = [*state["tabs"], {"kind": "store", "title": "shop", "state": {"store": str(old)}}]
+    again = restart.begin(state, opens_current=False)
+    qtbot.waitUntil(lambda: any(store.path == old for store in again.library.stores))
+    again.tabs.closed_tabs = [(str(old), "kinds")]
+    waiting, page = again.tabs.pending_tabs
+    dialog = again.store_actions.act(again.store_actions.of(old), "rename")
+    dialog.name.setText("market")
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+    dialog.accept_button.click()
+    qtbot.waitUntil(lambda: any(store.path == new for store in again.library.stores))
+    assert waiting.key == (str(new), "goods") and again.tabs.closed_tabs == [(str(new), "kinds")]
+    assert titles(again) == ["t", "market"] and page.saved_state == {"store": str(new)}
+    dialog.reject()
+    again.tabs.show_tab(waiting)
+    tab = opened_tab(again)
+    assert tab.key == (str(new), "goods") and tab.view.num_rows == 3 and tab.line.sources["k"].num_rows == 3
+    assert not old.exists()
+    again.store_actions.close(again.store_actions.of(new))
+    assert titles(again) == []
 
 
 @pytest.mark.slow
