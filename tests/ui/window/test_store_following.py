@@ -12,6 +12,7 @@ from lamella import Store, col
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Join, Pipeline, Where
 from lamella.ui.main_window import MainWindow
+from lamella.ui.stores.sizes_tree import NAME
 from lamella.ui.stores.store_dialogs import MoveDialog
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.fake_memory import FakeMemory
@@ -192,3 +193,27 @@ def test_a_commit_of_the_window_is_not_taken_for_one_of_another_program(
     _look(qtbot, window)
     settled()
     assert "another program" not in tab.messages.label.text()
+
+
+def test_the_page_follows_commits_while_it_is_in_front_and_when_it_comes_back(
+    qtbot: QtBot, window: MainWindow, store: Store, orders: None
+) -> None:
+    window.commands["store_page"].trigger()
+    qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
+    page = window.store_actions.current_page
+    assert page is not None
+
+    def versions() -> str:
+        return str(page.tree.topLevelItem(0).child(1).text(NAME)) if page.sizes is not None else ""
+
+    qtbot.waitUntil(lambda: not page.is_busy and versions() == "Versions · 3")
+    _look(qtbot, window)
+    with Store.open(store.path) as second_store:
+        second_store["orders"].delete(where=col("n") == 5)
+    _look(qtbot, window)
+    qtbot.waitUntil(lambda: versions() == "Versions · 4")
+    window.opening.open_key((str(store.path), "kinds"))
+    qtbot.waitUntil(lambda: not page.isVisible())
+    store["orders"].delete(where=col("n") == 6)
+    window.tabs.show_tab(page)
+    qtbot.waitUntil(lambda: versions() == "Versions · 5")

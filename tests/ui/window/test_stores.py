@@ -69,25 +69,6 @@ def test_the_page_shows_sizes_by_table_column_and_version(
     tree.opened.emit("kinds")
 
 
-def test_the_page_follows_commits_while_it_is_in_front_and_when_it_comes_back(
-    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store
-) -> None:
-    def versions() -> str:
-        return page.tree.topLevelItem(0).child(1).text(NAME)
-
-    qtbot.waitUntil(lambda: not page.is_busy and versions() == "Versions · 3")
-    _look(qtbot, window)
-    with Store.open(store.path) as second_store:
-        second_store["orders"].delete(where=col("n") == 5)
-    _look(qtbot, window)
-    qtbot.waitUntil(lambda: versions() == "Versions · 4")
-    window.opening.open_key((str(store.path), "kinds"))
-    qtbot.waitUntil(lambda: not page.isVisible())
-    store["orders"].delete(where=col("n") == 6)
-    window.tabs.show_tab(page)
-    qtbot.waitUntil(lambda: versions() == "Versions · 5")
-
-
 def test_opened_lines_stay_open_and_sizes_stay_in_sight_in_another_look(
     qtbot: QtBot, page: StorePage, window: MainWindow
 ) -> None:
