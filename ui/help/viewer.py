@@ -67,6 +67,8 @@ class PageView(QTextBrowser):
         super().__init__(parent)
         self._folder = folder
         self._pictures, self._picture_width = set[QUrl](), PICTURE_WIDTH
+        self._anchor, self._anchor_top = "", 0
+        """The heading that was gone to, and the value of the scroll bar then."""
         self.setOpenLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Help page")
@@ -93,7 +95,10 @@ class PageView(QTextBrowser):
                 kind = QTextDocument.ResourceType.ImageResource.value
                 self.document().addResource(kind, url, self._picture(url))
             self.document().markContentsDirty(0, self.document().characterCount())
+        stays = self._anchor and self.verticalScrollBar().value() == self._anchor_top
         super().resizeEvent(event)
+        if stays:
+            self.go_to(self._anchor)
 
     def _picture(self, url: QUrl) -> QImage:
         image = QImage(str(self._folder / url.toString()))
@@ -122,14 +127,20 @@ class PageView(QTextBrowser):
             block = block.next()
         together.endEditBlock()
         self.moveCursor(QTextCursor.MoveOperation.Start)
+        self._anchor = ""
 
     def go_to(self, anchor: str) -> bool:
-        """Scroll to a heading; False if it does not exist."""
+        """Scroll to a heading; False if it does not exist. It stays at the top when the size changes, until
+        the page is scrolled."""
         block = self.document().begin()
         while block.isValid():
             if block.blockFormat().headingLevel() and anchor_of(block.text()) == anchor:
+                self.setTextCursor(
+                    QTextCursor(block)
+                )  # Qt scrolls to the cursor when it first shows the view
                 top = self.document().documentLayout().blockBoundingRect(block).top()
                 self.verticalScrollBar().setValue(round(top) - theme.M)
+                self._anchor, self._anchor_top = anchor, self.verticalScrollBar().value()
                 return True
             block = block.next()
         return False

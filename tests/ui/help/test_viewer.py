@@ -48,6 +48,33 @@ def test_a_page_that_just_fits_is_laid_out_no_more_often_than_others(qtbot, tmp_
     assert max(counts) < 10, counts
 
 
+def test_a_page_opens_at_its_heading_before_and_after_it_is_shown(qtbot, tmp_path: Path) -> None:
+    paragraphs = "\n\n".join("some words " * 40 for _ in range(30))
+    pages = {"page.md": Page("page.md", f"# Title\n\n{paragraphs}\n\n## Settings\n\n{paragraphs}")}
+    viewer = HelpViewer(pages, tmp_path)
+    qtbot.addWidget(viewer)
+
+    def top() -> int:
+        view, block = viewer.view, viewer.view.document().begin()
+        while block.text() != "Settings":
+            block = block.next()
+        place = view.document().documentLayout().blockBoundingRect(block).top()
+        return round(place) - view.verticalScrollBar().value()
+
+    viewer.show_page("page.md#settings")
+    viewer.show()
+    qtbot.waitExposed(viewer)
+    qtbot.waitUntil(lambda: top() == theme.M)
+    viewer.resize(viewer.width() - 150, viewer.height())
+    qtbot.waitUntil(lambda: top() == theme.M)
+    viewer.view.verticalScrollBar().setValue(7)
+    viewer.resize(viewer.width() + 150, viewer.height())
+    QApplication.processEvents()
+    assert viewer.view.verticalScrollBar().value() == 7
+    viewer.show_page("page.md#settings")
+    qtbot.waitUntil(lambda: top() == theme.M)
+
+
 def test_titles_of_pages_are_whole_however_narrow_the_list_is(qtbot, tmp_path: Path) -> None:
     title = "Command line and settings"
     pages = {f"page{n}.md": Page(f"page{n}.md", f"# {title}") for n in range(60)}
