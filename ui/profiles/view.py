@@ -228,6 +228,7 @@ class ProfilesView(QWidget):
         else:
             self.sorted_by = None if self.sorted_by[1] else (figure, True)
         self.model.show_sort(self.sorted_by)
+        self._fit()
         self._arrange()
 
     def _choose(self, index: QModelIndex) -> None:
@@ -294,6 +295,9 @@ class ProfilesView(QWidget):
         ]
         hints[Figure.SPREAD] = look.px(WIDTHS[Figure.SPREAD])
         widths = [min(look.px(width), hint) for width, hint in zip(WIDTHS, hints, strict=True)]
+        if self.sorted_by is not None:  # its title has an arrow
+            section = int(self.sorted_by[0])
+            widths[section] = max(widths[section], header.sectionSizeHint(section))
         for section in self._by_hand:
             widths[section] = hints[section] = self.table.columnWidth(section)
         room = self.table.viewport().width() - sum(widths)

@@ -95,6 +95,9 @@ def test_the_title_of_the_sorted_column_is_marked_and_has_room(qtbot, view):
         click_header(qtbot, view, Figure.MIN)
         titles.append(view.model.headerData(Figure.MIN, Qt.Orientation.Horizontal))
     assert titles == ["Min ↑", "Min ↓", "Min"] and not header.isSortIndicatorShown()
+    for figure in (Figure.NULLS, Figure.DISTINCT, Figure.MEDIAN):
+        click_header(qtbot, view, figure)
+        assert header.sectionSize(figure) >= header.sectionSizeHint(figure)
 
 
 def test_columns_show_their_texts_where_the_window_has_room(qtbot, window, settled, tmp_path: Path):
