@@ -106,7 +106,6 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self.workspace = Workspace(self, self._splitter, entry or memory.add_window())
         self.tabs.item_of = self.workspace.item_of
-        self.store_actions.moved.connect(self.workspace.follow_store)
         self._connect()
         self._remember_geometry()
         self.show_files()
@@ -465,6 +464,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)
+        self.store_actions.moved.connect(self.workspace.follow_store)
         self.library.failed.connect(self.show_error)
         self.library.several.connect(
             lambda error, key: ask_tables(error, key, self.opening.open_tables_of_file, self)
