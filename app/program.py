@@ -61,6 +61,22 @@ VIEWS_AFTER_MS = 1_000
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class NamedTable:
+    """What one word of the command line stands for: a file or folder, or a table of a store or file."""
+
+    path: Path
+    table: str | None = None
+    is_of_store: bool = False
+
+
+def named_table(file: Path) -> NamedTable:
+    """Look up on the disk what `STORE:TABLE` stands for, which takes as long as the disk takes to answer."""
+    place, table = split_reference(str(file))
+    path = Path(place).absolute()
+    return NamedTable(file) if table is None else NamedTable(path, table, is_store(path))
+
+
 def fill(store: Store, job: Job) -> None:
     """Import the sample tables that `store` lacks; after an interruption the next call continues. Blocks."""
     for table in resources.SAMPLE_TABLES:
@@ -228,17 +244,26 @@ class Program:
         self._open_named(files)
 
     def _open_named(self, files: Sequence[Path]) -> None:
-        """Open files, and the tables of `STORE:TABLE` and `FILE:TABLE`."""
+        """Open files, and the tables of `STORE:TABLE` and `FILE:TABLE`; only for those is the disk asked what
+        a name stands for."""
+        if not any(":" in str(file) for file in files):
+            self.window.open_paths(files)
+            return
+
+        def read(job: Job) -> list[NamedTable]:
+            return [named_table(file) for file in files]
+
+        self.tasks.read(read, self._open_tables, owner=self.window, quiet=True, may_be_endless=True)
+
+    def _open_tables(self, named: Sequence[NamedTable]) -> None:
         opening = self.window.opening
-        for file in files:
-            place, table = split_reference(str(file))
-            path = Path(place).absolute()
-            if table is None:
-                opening.open_paths([file])
-            elif is_store(path):
-                opening.open_table_of_store(path, table)
+        for each in named:
+            if each.table is None:
+                opening.open_paths([each.path])
+            elif each.is_of_store:
+                opening.open_table_of_store(each.path, each.table)
             else:
-                opening.open_key(file_key(path, table))
+                opening.open_key(file_key(each.path, each.table))
 
     def _preload(self) -> None:
         """Load the libraries and views that the first paint did not need, so that their first use is fast."""

@@ -90,8 +90,8 @@ def test_tables_named_on_the_command_line_are_opened(qtbot, program, tmp_path):
     assert (opened(goods).key, opened(goods).view.num_rows) == (goods, 2)
     program.open([tmp_path / "shop.db:a"], with_sample=False)
     assert (opened(a_of_file).key, opened(a_of_file).view.num_rows) == (a_of_file, 1)
-    program.open_from_launch([tmp_path / "shop:goods"])
-    assert opened(goods).key == goods, "its tab comes to the front"
+    program.open_from_launch([tmp_path / "shop:goods"])  # its tab comes to the front
+    qtbot.waitUntil(lambda: shown(qtbot, program.window).key == goods)
 
 
 def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
