@@ -9,10 +9,11 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import shiboken6
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.errors import Cancelled
@@ -21,6 +22,8 @@ from lamella.core.jobs import Job, Progress, on_behalf_of
 T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries
 ENDLESS_READERS = 64
+GRACE_MS = 2000
+"""How long a read that was cancelled may take to end, before what asked for it goes on without it."""
 PATIENCE_SECONDS = 5.0
 """How long the end waits for reads that were cancelled. A disk that is gone may never answer."""
 
@@ -41,6 +44,10 @@ class Callbacks:
     discard: Callable[[Any], object] | None = None
 
 
+def _nothing(job: Job) -> None:
+    """The work of a handle that was requested after the end."""
+
+
 class Handle:
     """One piece of work that was requested. Used on the GUI thread only."""
 
@@ -50,6 +57,9 @@ class Handle:
         self.job, self.text, self.write, self.quiet = Job(), text, write, quiet
         self.over = False
         self.callbacks = callbacks
+        self.work: Callable[[Job], Any] = _nothing
+        self.pool: ThreadPoolExecutor | None = None
+        self.on_cancel: Callable[[Handle], object] | None = None
         self.result: Any = None
         self.error: Exception | None = None
         """Why it failed."""
@@ -76,6 +86,8 @@ class Handle:
     def cancel(self) -> None:
         """Ask the work to stop. A read no longer answers; a write that was already committed does."""
         self.job.cancel()
+        if self.on_cancel is not None:
+            self.on_cancel(self)
 
     def discard(self) -> None:
         """Discard a result that no callback receives."""
@@ -93,11 +105,14 @@ class Tasks(QObject):
     """Runs work off the GUI thread; every signal and callback arrives on the GUI thread.
 
     `failed` carries errors that no callback handles. `progressed` is emitted at most every 50 ms for one
-    handle.
+    handle. A cancelled read that does not end, as of a disk that is gone, is `finished` after a while: it is
+    then one of `unanswered`, and other reads get other threads.
     """
 
     started = Signal(Handle)
+    cancelled = Signal(Handle)
     finished = Signal(Handle)
+    unanswered_changed = Signal()
     progressed = Signal(Handle, Progress)
     busy_changed = Signal(bool)
     failed = Signal(Exception)
@@ -111,6 +126,8 @@ class Tasks(QObject):
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
         self._running: list[Handle] = []
         self._reads: dict[Handle, Future[None]] = {}
+        self._former_readers: list[ThreadPoolExecutor] = []
+        """Those with a thread that may never end."""
         self._is_closed = False
         self._answered.connect(self._answer, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._report, Qt.ConnectionType.QueuedConnection)
@@ -168,6 +185,11 @@ class Tasks(QObject):
     def writing(self) -> list[Handle]:
         return [handle for handle in self._running if handle.write]
 
+    @property
+    def unanswered(self) -> list[Handle]:
+        """The reads that were cancelled and given up, and whose threads still wait."""
+        return [handle for handle in self._reads if handle.over]
+
     def cancel_all(self) -> None:
         for handle in self.running:
             handle.cancel()
@@ -179,7 +201,8 @@ class Tasks(QObject):
         for handle in self._running:
             handle.cancel()
             handle.over = True
-        for pool in (self._readers, self._endless):
+        reading = (*self._former_readers, self._readers, self._endless)
+        for pool in reading:
             pool.shutdown(wait=False, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
         late = wait(self._reads.values(), PATIENCE_SECONDS).not_done
@@ -188,9 +211,9 @@ class Tasks(QObject):
             log.warning("Left without an answer: %s", ", ".join(filter(None, texts)) or "a read")
             _unanswered.extend(late)
         else:
-            self._readers.shutdown(wait=True)
-            self._endless.shutdown(wait=True)
-        for handle in self._running:
+            for pool in reading:
+                pool.shutdown(wait=True)
+        for handle in (*self._running, *self._reads):
             handle.discard()
         self._running.clear()
 
@@ -200,6 +223,7 @@ class Tasks(QObject):
             return handle
         handle.job = Job(lambda progress: self._reported.emit(handle, progress))
         was_busy = bool(self.running)
+        handle.work, handle.pool, handle.on_cancel = work, pool, self._follow_cancel
         self._running.append(handle)
         future = pool.submit(self._run, handle, work)
         if not handle.write:
@@ -227,12 +251,45 @@ class Tasks(QObject):
             handle.callbacks.progress(progress)
         self.progressed.emit(handle, progress)
 
-    def _answer(self, handle: Handle, error: Exception | None) -> None:
+    def _follow_cancel(self, handle: Handle) -> None:
+        if not (handle.over or self._is_closed):
+            self.cancelled.emit(handle)
+            if not handle.write:
+                QTimer.singleShot(GRACE_MS, self, partial(self._give_up, handle))
+
+    def _give_up(self, handle: Handle) -> None:
+        """Go on without a read that does not end. Its thread is lost to others: they get new ones."""
         if handle not in self._running:
             return
-        self._running.remove(handle)
+        if self._reads[handle].cancel():  # it was still waiting for a thread
+            del self._reads[handle]
+        else:
+            log.warning("Given up without an answer: %s", handle.text or "a read")
+            self._replace_readers()
+        self._end(handle, Cancelled())
+        self.unanswered_changed.emit()
+
+    def _replace_readers(self) -> None:
+        former, self._readers = self._readers, ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self._former_readers.append(former)
+        for handle, future in self._reads.items():
+            if handle.pool is former and future.cancel():
+                handle.pool = self._readers
+                self._reads[handle] = self._readers.submit(self._run, handle, handle.work)
+        former.shutdown(wait=False)  # threads end that have nothing to do
+
+    def _answer(self, handle: Handle, error: Exception | None) -> None:
+        is_late = handle not in self._running
         self._reads.pop(handle, None)
-        handle.over = True
+        if is_late:
+            handle.discard()
+            self.unanswered_changed.emit()
+        else:
+            self._end(handle, error)
+
+    def _end(self, handle: Handle, error: Exception | None) -> None:
+        self._running.remove(handle)
+        handle.over, handle.work = True, _nothing
         handle.error = None if isinstance(error, Cancelled) else error
         self.finished.emit(handle)
         if not handle.quiet and not self.running:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import shiboken6
 from PySide6.QtCore import QObject, QThread
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.errors import BadData, Cancelled
+from lamella.core.jobs import Job
 from lamella.ui import tasks as tasks_module
-from lamella.ui.tasks import Tasks, has_unanswered_reads
+from lamella.ui.tasks import READERS, Handle, Tasks, has_unanswered_reads
 
 
 def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None:
@@ -237,3 +239,34 @@ def test_discard_does_not_get_what_done_gets(tasks, qtbot) -> None:
     tasks.read(lambda job: 1, answers.append, discard=discarded.append)
     qtbot.waitUntil(lambda: bool(answers))
     assert (answers, discarded) == ([1], [])
+
+
+def test_work_goes_on_without_reads_that_never_answer(tasks, qtbot, monkeypatch, caplog) -> None:
+    """Stopping them frees what waits for them, and their threads."""
+    monkeypatch.setattr("lamella.ui.tasks.GRACE_MS", 20)
+    answer = threading.Event()
+    heard: list[str] = []
+    discarded: list[str] = []
+
+    def read(name: str, work: Callable[[Job], object]) -> Handle:
+        return tasks.read(
+            work, lambda _: heard.append(f"{name} done"), stopped=lambda: heard.append(f"{name} stopped"),
+            discard=lambda _: discarded.append(name), text=name,
+        )  # fmt: skip
+
+    hung = [read("hung", lambda job: answer.wait(60)) for _ in range(READERS)]
+    waiting = read("waiting", lambda job: None)
+    read("next", lambda job: None)
+    waiting.cancel()
+    qtbot.waitUntil(lambda: heard == ["waiting stopped"])
+    assert not tasks.unanswered
+    hung[0].cancel()
+    qtbot.waitUntil(lambda: len(heard) == 3)
+    assert heard[1:] == ["hung stopped", "next done"]
+    assert tasks.unanswered == hung[:1] and tasks.running == hung[1:]
+    assert "Given up without an answer: hung" in caplog.text
+    with qtbot.waitSignal(tasks.unanswered_changed):
+        answer.set()
+    qtbot.waitUntil(lambda: not tasks.running)
+    assert not tasks.unanswered and discarded == ["hung"]
+    assert sorted(heard[3:]) == ["hung done"] * (READERS - 1)

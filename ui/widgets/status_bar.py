@@ -10,6 +10,7 @@ from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import ElidedLabel
 
+NO_ANSWER = "It was stopped, but the disk or the server does not answer. Everything else goes on."
 FLICKER_MS = 250  # tasks that end sooner need no Stop button
 
 
@@ -50,6 +51,8 @@ class StatusBar(QStatusBar):
         self._late = QTimer(self, singleShot=True, interval=FLICKER_MS)
         self._late.timeout.connect(self._show_running)
         tasks.started.connect(self._follow)
+        tasks.cancelled.connect(self._follow_cancel)
+        tasks.unanswered_changed.connect(self._hide_ended)
         tasks.finished.connect(self._follow)
         tasks.progressed.connect(self._progressed)
         theme.current().changed.connect(self._restyle)
@@ -88,22 +91,42 @@ class StatusBar(QStatusBar):
         elif not self.stop.isVisible() and not self._late.isActive():
             self._late.start()
 
+    def _follow_cancel(self, handle: Handle) -> None:
+        if self.stop.isVisible():
+            self._show_running()
+
     def _show_running(self) -> None:
         running = self._running
         if running:
-            self.doing.setText(running[-1].text or "Working")
+            last = next((handle for handle in running[::-1] if not handle.job.cancelled), running[-1])
+            text = last.text or "Working"
+            self.doing.setText(f"Stopping: {text}" if last.job.cancelled else text)
+            self.doing.setToolTip("")
+            self.stop.setEnabled(not last.job.cancelled)
             self.progress.setRange(0, 0)
             for widget in (self.doing, self.progress, self.stop):
                 widget.show()
 
+    def _hide_ended(self) -> None:
+        if not self._running:
+            self._hide_running()
+
     def _hide_running(self) -> None:
+        """Hide what ran, but for reads that were stopped and do not answer."""
         self._late.stop()
         for widget in (self.doing, self.progress, self.stop):
             widget.hide()
+        texts = [handle.text for handle in self._tasks.unanswered if handle.text]
+        if texts:
+            self.doing.setText(
+                f"No answer: {texts[-1]}" + (f" and {len(texts) - 1} more" if texts[1:] else "")
+            )
+            self.doing.setToolTip(NO_ANSWER)
+            self.doing.show()
 
     def _progressed(self, handle: Handle, progress: Progress) -> None:
         self._follow(handle)
-        if handle.quiet or handle.is_shown or not self.progress.isVisible():
+        if handle.quiet or handle.is_shown or handle.job.cancelled or not self.progress.isVisible():
             return
         fraction = progress.fraction
         self.progress.setRange(0, 0 if fraction is None else 1000)

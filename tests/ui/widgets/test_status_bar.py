@@ -90,3 +90,20 @@ def test_its_texts_stand_on_one_line(qtbot, status) -> None:
     qtbot.waitUntil(lambda: status.text.width() > 100)
     assert status.standing.geometry().center().y() == status.text.geometry().center().y()
     assert status.standing.height() == status.text.height()
+
+
+def test_what_is_stopped_says_so_and_what_does_not_answer(qtbot, status, tasks, monkeypatch) -> None:
+    monkeypatch.setattr("lamella.ui.tasks.GRACE_MS", 500)
+    answer = threading.Event()
+    tasks.read(lambda job: answer.wait(60), text="Opening trips.csv")
+    qtbot.waitUntil(status.stop.isVisible)
+    status.stop.click()
+    assert status.doing.text() == "Stopping: Opening trips.csv" and not status.stop.isEnabled()
+    qtbot.waitUntil(lambda: not status.stop.isVisible())
+    assert status.doing.isVisible() and status.doing.text() == "No answer: Opening trips.csv"
+    assert "does not answer" in status.doing.toolTip()
+    tasks.write(lambda job: answer.wait(60), text="Importing")
+    qtbot.waitUntil(status.stop.isVisible)
+    assert status.doing.text() == "Importing" and status.stop.isEnabled()
+    answer.set()
+    qtbot.waitUntil(lambda: not status.doing.isVisible())
