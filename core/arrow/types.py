@@ -56,6 +56,12 @@ def type_named(name: TypeName) -> pa.DataType:
     )
 
 
+@lru_cache(4096)
+def type_text(kind: pa.DataType) -> str:
+    """The name of a type as users read and write it: `type_named` reads it."""
+    return _SHORT.sub(lambda match: _SHORT_NAMES[match[0]], str(kind))
+
+
 def type_of(value: Any) -> pa.DataType:
     """The type of a column that holds such values."""
     if type(value) in _PYTHON and not getattr(value, "tzinfo", None):
@@ -97,6 +103,11 @@ def _parse_type(name: str) -> pa.DataType | None:
     return None
 
 
+_SHORT_NAMES = {
+    "double": "float64", "float": "float32", "halffloat": "float16", "date32[day]": "date",
+    "decimal128": "decimal",
+}  # fmt: skip
+_SHORT = re.compile(rf"(?:(?<=[<: ])|^)(?:{'|'.join(map(re.escape, _SHORT_NAMES))})(?![\w:])")
 _DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
 _ZONED = re.compile(r"timestamp\[(s|ms|us|ns),\s*tz=([^\]]+)\]", re.IGNORECASE)
 _FIXED = re.compile(r"fixed_size_binary\[(\d+)\]", re.IGNORECASE)

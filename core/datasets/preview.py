@@ -27,7 +27,7 @@ LOOKED_AT = 64
 """Of several files, this many are searched for values of columns that the first file lacks."""
 LEADING_ZEROS = "leading zeros kept"
 TYPES = (
-    "text", "int64", "float64", "decimal(10, 2)", "bool", "date", "timestamp", "time64[us]",
+    "string", "int64", "float64", "decimal(10, 2)", "bool", "date", "timestamp[us]", "time64[us]",
 )  # fmt: skip
 """The types as which a column of text can be read, by the names that the option `types` takes."""
 

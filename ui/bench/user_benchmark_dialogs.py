@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.bench.engine.choice import Choice, Part, part_of
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.registry import ENTRIES, FAMILIES, Entry
@@ -207,7 +207,7 @@ class UserTableDialog(QDialog):
             item = QListWidgetItem(field.name, self.columns)
             ticked = names is None or field.name in names
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setToolTip(f"{field.name}: {field.type}")
+            item.setToolTip(f"{field.name}: {type_text(field.type)}")
             if compared_type(field.type) is None:
                 ticked = False
                 item.setFlags(Qt.ItemFlag.NoItemFlags)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from lamella.core.arrow.types import type_text
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED_KINDS, kind_of
 from lamella.core.store.importing import free_table_name, table_columns
@@ -108,5 +109,5 @@ class ImportSources(QTreeWidget):
 
 def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
     family = kind_of(kind)
-    child = QTreeWidgetItem(item, [name, str(kind) if family in NESTED_KINDS else family.value])
+    child = QTreeWidgetItem(item, [name, type_text(kind) if family in NESTED_KINDS else family.value])
     child.setData(0, Qt.ItemDataRole.UserRole, icon_name(kind))

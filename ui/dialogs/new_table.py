@@ -32,7 +32,7 @@ from lamella.ui.widgets.controls import FieldForm, FieldRow, FieldRows, Reason
 
 TYPES = (
     "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
-    "timestamp[us]", "timestamp[us, UTC]", "time64[us]", "duration[us]", "uint64", "binary",
+    "timestamp[us]", "timestamp[us, tz=UTC]", "time64[us]", "duration[us]", "uint64", "binary",
 )  # fmt: skip
 WIDTH, HEIGHT = 460, 420
 FIRST_COLUMNS = (("name", "string"), ("value", "float64"))

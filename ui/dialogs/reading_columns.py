@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import type_named
+from lamella.core.arrow.types import type_named, type_text
 from lamella.core.datasets.preview import SHOWN_VALUES, TYPES, ColumnPreview
 from lamella.core.errors import visible
 from lamella.core.store.importing import table_columns
@@ -32,13 +32,6 @@ STORED_NAME, NAME, TYPE, VALUES = 0, 1, 2, 3
 NOTE = VALUES + SHOWN_VALUES
 ROW_HEIGHT, LONGEST = 36, 60
 WIDTHS = {STORED_NAME: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE), 110)}
-
-
-def type_name(kind: pa.DataType) -> str:
-    """The name of a type for users."""
-    names = {"string": "text", "double": "float64", "date32[day]": "date", "timestamp[us]": "timestamp"}
-    text = str(kind).replace("decimal128", "decimal")
-    return names.get(text, text)
 
 
 class ReadingColumns(QTableWidget):
@@ -77,7 +70,7 @@ class ReadingColumns(QTableWidget):
         self._columns = tuple(columns)
         for column in columns:
             if column.key not in types:
-                self._detected_options[column.key] = type_name(column.kind)
+                self._detected_options[column.key] = type_text(column.kind)
         self.blockSignals(True)
         if not same:
             self._rebuild(typed)
@@ -135,7 +128,7 @@ class ReadingColumns(QTableWidget):
 
     def _fill(self, row: int, column: ColumnPreview) -> None:
         box = self._boxes[row] if self._boxes else None
-        now = type_name(column.kind)
+        now = type_text(column.kind)
         if box is not None:
             detected = self._detected_options.get(column.key)
             names = dict.fromkeys([*([detected] if detected else []), now, *map(_shown_type, TYPES)])
@@ -217,7 +210,7 @@ def _with_room(field: QWidget) -> QWidget:
 
 
 def _shown_type(name: str) -> str:
-    return type_name(type_named(name))
+    return type_text(type_named(name))
 
 
 class FirstRows(QTableWidget):

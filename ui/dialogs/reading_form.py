@@ -263,7 +263,7 @@ class ReadingForm(QWidget):
     def _make_text(self, place: int) -> None:
         misfit = self._misfit()
         if place == 1 and misfit is not None:
-            self._choose_type(misfit.key, "text")
+            self._choose_type(misfit.key, "string")
         self.becomes.setCurrentIndex(0)
 
     def detect_again(self) -> None:

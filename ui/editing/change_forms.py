@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID, type_named
+from lamella.core.arrow.types import ID, type_named, type_text
 from lamella.core.datasets.base import Problem, problems_of
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
@@ -255,7 +255,7 @@ class CastForm(ActForm):
             self.say(str(error))
             return None
         if type_.equals(self.types[name]):
-            self.say(f"'{visible(name)}' is {type_} already.")
+            self.say(f"'{visible(name)}' is {type_text(type_)} already.")
             return None
         self.say("")
         chosen = {

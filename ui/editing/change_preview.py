@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.core.store.acts import Act, CastColumn, Delete, DropDuplicates, Kind, Rename, Upsert
@@ -112,7 +112,7 @@ class PreviewTable(QTableWidget):
         icon = "arrow-right" if look == "accent" else icon_name(kind)
         header = QTableWidgetItem(colors.icon(icon, look if look == "accent" else "muted"), visible(label))
         header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)  # beside its icon
-        header.setToolTip(f"{visible(name)}: {kind}")
+        header.setToolTip(f"{visible(name)}: {type_text(kind)}")
         self.setHorizontalHeaderItem(place, header)
         for row, text in enumerate(screen_texts(rows.column(name))):
             same = look == "accent" and before is not None and before[row] == text
@@ -196,8 +196,8 @@ def effect_text(act: Act, effect: Effect) -> str:
     for name, (before, after) in effect.types.items():
         is_new = before is None
         sentences.append(
-            f"'{visible(name)}' is a new column ({after})." if is_new
-            else f"'{visible(name)}' becomes {after}."
+            f"'{visible(name)}' is a new column ({type_text(after)})." if is_new
+            else f"'{visible(name)}' becomes {type_text(after)}."
         )  # fmt: skip
     count = len(effect.preview.kinds)
     if count < max(effect.total, effect.conflicting):

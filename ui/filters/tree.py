@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.nested_values import place_of
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import BadData, BadFilter, BadSearch, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import BoundPredicate, bind_predicate, is_whole
@@ -193,7 +194,8 @@ class Condition:
         whole = any(map(is_whole, self.exact_values or ()))
         if type_ is not None and not whole and not operator.fits(type_):
             kind = kind_of(type_)
-            return Problem("operator", f"'{operator.wording(kind)}' does not apply to {kind.value} ({type_})")
+            what = f"{kind.value} ({type_text(type_)})"
+            return Problem("operator", f"'{operator.wording(kind)}' does not apply to {what}")
         values = self.values()
         if values is None:
             return Problem("value", "needs a value", is_unfinished=True)

@@ -24,6 +24,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QImage, QImageReader
 
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import visible
 from lamella.core.filters.cell_texts import Texts
 from lamella.core.filters.kinds import Kind, kind_of
@@ -505,7 +506,7 @@ class GridModel(QAbstractTableModel):
 
     def _tool_tip(self, section: int) -> str:
         name = self.names[section]
-        lines = [name, str(self.schema.field(section).type)]
+        lines = [name, type_text(self.schema.field(section).type)]
         lines += textwrap.wrap(self.descriptions.get(name, ""), TIP_CHARACTERS)
         form = self.pages.form(section)
         if form is not None and form.kind != "plain" and name in self.pages.all_formats:

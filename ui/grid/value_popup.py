@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.arrow.nested_values import Place, is_list
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import visible
 from lamella.core.filters.cell_texts import CUT
 from lamella.core.phrases import quantity
@@ -162,7 +163,7 @@ class ValueTree(QTreeWidget):
         item.setData(FIELD, ROLE, node)
         item.setFont(VALUE, look.tabular_font())
         self._color(item)
-        item.setToolTip(FIELD, f"{visible(node.name)}: {node.value.type}")
+        item.setToolTip(FIELD, f"{visible(node.name)}: {type_text(node.value.type)}")
         item.setToolTip(VALUE, text)
         if node.num_children:
             item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)

@@ -38,6 +38,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.arrow.nested_values import python_values
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import visible
 from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.expr import And, Filter, Predicate
@@ -349,7 +350,7 @@ class ColumnPage(QWidget):
             self.search.clear()
             self._offer_units(units_of(kind))
         self.title.setText(visible(name))
-        self.kind.setText(str(kind))
+        self.kind.setText(type_text(kind))
         self.search.setVisible(kind_of(kind) is Kind.TEXT)
         if figures is None:
             self.histogram.show_card(None)
@@ -371,7 +372,8 @@ class ColumnPage(QWidget):
     def show_unread(self, name: str, kind: pa.DataType) -> None:
         """Show a column that is computed only for the rows on screen."""
         self.show_column(name, kind, None)
-        self.kind.setText(f"{kind}, computed only for the rows on screen: sort by it to see its figures")
+        why = "computed only for the rows on screen: sort by it to see its figures"
+        self.kind.setText(f"{type_text(kind)}, {why}")
 
     def show_nothing(self) -> None:
         self._name, self._column = "", None

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import Filter
 from lamella.core.filters.cell_texts import whole_texts
@@ -422,7 +422,7 @@ def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
     whole = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
     children = Node(name, whole, None).children(0, MOST_ITEMS)
     parts = tuple(field_value(child.name, child.value) for child in children)
-    return FieldValue(name, str(value.type), text, parts, has_sign(value.type))
+    return FieldValue(name, type_text(value.type), text, parts, has_sign(value.type))
 
 
 class RowPage(QWidget):

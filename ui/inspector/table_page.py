@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.errors import visible
@@ -392,7 +392,7 @@ class TablePage(QWidget):
 
     def _column_item(self, column: StoredColumn, types: Mapping[str, object]) -> QTreeWidgetItem:
         look = theme.current()
-        item = _item(column.name, str(column.type), size_text(column.bytes) if column.chunks else "")
+        item = _item(column.name, type_text(column.type), size_text(column.bytes) if column.chunks else "")
         item.setData(NAME, COLUMN, column.name)
         item.setData(NAME, COPIED, ("name", column.name))
         kind = types.get(column.name)
@@ -459,7 +459,7 @@ def read_subject(subject: PageSubject, job: Job) -> ReadSubject:
 
 def column_text(column: StoredColumn) -> str:
     """Everything that is known about the storage of a column."""
-    lines = [f"{column.name}: {column.type}"]
+    lines = [f"{column.name}: {type_text(column.type)}"]
     if column.chunks:
         share = 1 - column.bytes / max(1, column.raw_bytes)
         saved = f", {share:.0%} smaller by the codec" if share >= 0.005 else ""

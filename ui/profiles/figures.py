@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import visible
 from lamella.core.query.profile import ColumnProfile
 from lamella.ui.cards.words import ABOUT, percent, value_text
@@ -57,7 +58,7 @@ class ProfileRow:
         if figure is Figure.NAME:
             return self.name
         if figure is Figure.TYPE:
-            return str(self.type)
+            return type_text(self.type)
         profile = self.profile
         if profile is None:
             return None
@@ -129,7 +130,7 @@ def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool)
 
 def matches(row: ProfileRow, words: Sequence[str]) -> bool:
     """Whether name and type contain all the words, ignoring case."""
-    text = f"{row.name} {row.type}".casefold()
+    text = f"{row.name} {type_text(row.type)}".casefold()
     return all(word in text for word in words)
 
 
@@ -146,7 +147,7 @@ def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
 
     columns: Mapping[str, tuple[list[Any], pa.DataType]] = {
         "column": ([row.name for row, _ in known], pa.string()),
-        "type": ([str(row.type) for row, _ in known], pa.string()),
+        "type": ([type_text(row.type) for row, _ in known], pa.string()),
         "rows": ([profile.rows for _, profile in known], pa.int64()),
         "nulls": ([profile.nulls for _, profile in known], pa.int64()),
         "nans": ([profile.nans for _, profile in known], pa.int64()),

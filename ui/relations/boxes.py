@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
+import pyarrow as pa
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import (
@@ -15,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.errors import visible
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
@@ -312,6 +313,6 @@ def _text_width(text: str, size: str, scale: float) -> float:
     return QFontMetricsF(look.font(size)).horizontalAdvance(text)
 
 
-def _type_text(kind: object) -> str:
-    text = str(kind)
+def _type_text(kind: pa.DataType) -> str:
+    text = type_text(kind)
     return text if len(text) <= LONGEST_TYPE else text.partition("<")[0].partition("[")[0][:LONGEST_TYPE]

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from lamella.core.arrow.types import type_text
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
@@ -89,7 +90,7 @@ class ChangePanel(QWidget):
             sentence = f"{quantity(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
         for name, (before, after) in effect.types.items():
             sentence += (
-                f" '{visible(name)}' becomes {after}."
+                f" '{visible(name)}' becomes {type_text(after)}."
                 if before is not None
                 else f" '{visible(name)}' is new."
             )

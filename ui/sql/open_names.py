@@ -10,7 +10,7 @@ from itertools import count
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
@@ -197,7 +197,7 @@ def _columns_of(find: Find) -> TableColumns:
     """The columns of a table, `_id` last. A table that cannot be read has none here; querying it gives the
     error."""
     try:
-        columns = [(field.name, str(field.type)) for field in find().schema]
+        columns = [(field.name, type_text(field.type)) for field in find().schema]
         return TableColumns(tuple(sorted(columns, key=lambda column: column[0] == ID)))
     except LamellaError:
         return TableColumns(())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
 
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.types import ID, type_text
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import COUNTED_KINDS, NUMBERS, Kind, kind_of
 from lamella.core.query.expressions import ColumnReference
@@ -295,7 +295,7 @@ class BucketsEditor(StepEditor):
             Kind.TIMESTAMP,
             Kind.TIME,
         }:
-            reason = f"{visible(name)} is {kind}: ranges are of numbers and times."
+            reason = f"{visible(name)} is {type_text(kind)}: ranges are of numbers and times."
         problem = reason or self.figures.problem
         self.say(problem)
         if problem or not name or not self.figures.rows:

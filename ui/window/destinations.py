@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from PySide6.QtWidgets import QWidget
 
+from lamella.core.arrow.types import type_text
 from lamella.core.query.steps import Compute, Group, Join, Select, Where
 from lamella.core.remote.spark_connect import listed_name
 from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
@@ -76,7 +77,7 @@ def column_offers(tab: DatasetTab) -> list[Offer]:
     offers = []
     for column, (name, kind) in enumerate(zip(grid.grid_model.names, schema.types, strict=True)):
         if kind not in looks:
-            looks[kind] = icon_name(kind), str(kind)[:LONGEST_TYPE]
+            looks[kind] = icon_name(kind), type_text(kind)[:LONGEST_TYPE]
         icon, detail = looks[kind]
         if header.isSectionHidden(column):
             icon, detail = "eye-off", f"{detail} · {HIDDEN}"

@@ -147,7 +147,7 @@ def test_values_that_do_not_fit_are_shown_or_make_the_column_text(qtbot, show) -
     listed.close()
     qtbot.keyClick(dialog.form.becomes, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: not dialog.form.problem_row.isVisible())
-    assert dialog.form.columns.type_box(2).currentText() == "text"
+    assert dialog.form.columns.type_box(2).currentText() == "string"
     qtbot.mouseClick(dialog.form.detect_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: dialog.form.detect_button.text() == "All detected")
 
@@ -269,7 +269,7 @@ def test_a_parquet_file_keeps_its_types_and_may_be_renamed(qtbot, show, tmp_path
     dialog = settled(qtbot, show(sink.getvalue().to_pybytes(), "trips.parquet"))
     assert not dialog.form.options_row.isVisible()
     assert [dialog.form.columns.name_edit(row).text() for row in range(2)] == ["city", "_id_2"]
-    assert cells(dialog, 2) == ["text", "int64"]
+    assert cells(dialog, 2) == ["string", "int64"]
     assert imported(qtbot, dialog).read(["city"])["city"].to_pylist() == ["A", "B"]
 
 
@@ -327,7 +327,7 @@ def test_types_of_sheets_databases_and_folders_are_corrected(
     dialog.show()
     qtbot.waitUntil(dialog.read_button.isEnabled)
     form = dialog.form
-    assert [form.columns.type_box(row).currentText() for row in range(2)] == ["text", "text"]
+    assert [form.columns.type_box(row).currentText() for row in range(2)] == ["string", "string"]
     choose(qtbot, form.columns.type_box(0), "date")
     qtbot.waitUntil(lambda: form.preview.columns[0].misfits == 1 and not form.busy)
     choose(qtbot, form.columns.type_box(1), "int64")

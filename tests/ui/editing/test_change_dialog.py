@@ -341,7 +341,7 @@ def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, open_dial
     assert headers(dialog)[-1] == "Why"
     form.on_error.setCurrentIndex(1)
     settled(qtbot, dialog)
-    assert "300 values, 2 of them become null. 'price' becomes double." in said(dialog)
+    assert "300 values, 2 of them become null. 'price' becomes float64." in said(dialog)
     press(qtbot, dialog)
     assert flights.count(col("price") == 1.5) == 298
     assert flights.schema.field("price").type == pa.float64()

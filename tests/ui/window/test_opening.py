@@ -298,10 +298,10 @@ def test_a_note_on_a_column_is_shown_in_its_header(window, settled, tmp_path: Pa
         return grid.grid_model.headerData(place, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
 
     said = " ".join(tip("version").split())
-    assert said.startswith("version double Some of these numbers are written with trailing zeros")
+    assert said.startswith("version float64 Some of these numbers are written with trailing zeros")
     assert "1.10 beside 1.100" in said
     assert "lamella import --text-columns" in said and "open_dataset(…, text_columns=[…])" in said
-    assert tip("price") == "price\ndouble"
+    assert tip("price") == "price\nfloat64"
     header = grid.horizontalHeader()
     wider = header.wanted_width(1) - header.fontMetrics().horizontalAdvance("version")
     assert wider > header.wanted_width(2) - header.fontMetrics().horizontalAdvance("price")
