@@ -227,6 +227,8 @@ class ColumnBox(QLineEdit):
         self._last = name
         self.setText(name)
         self.setCursorPosition(0)
+        if self.hasFocus():
+            self.selectAll()
 
     def show_all(self) -> None:
         """Open the list of all columns, at the current one."""

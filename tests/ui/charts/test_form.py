@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from lamella.core.query.charts import ChartSpec
 from lamella.ui.charts.form import ChartForm
@@ -83,4 +85,18 @@ def test_the_name_of_a_text_is_not_completed_to_that_of_a_number(form: ChartForm
     enter(form, "x", "carrier")
     assert form.spec.x == "delay" and "'carrier' is string" in form.message.text()
     enter(form, "x", "carrier_i")
+    assert form.spec.x == "carrier_id"
+
+
+@pytest.mark.parametrize("first", ["carrier", "day"])
+def test_after_a_name_was_typed_the_next_one_replaces_it(qtbot, form: ChartForm, first: str) -> None:
+    """Whether the first one was taken or not."""
+    form.show_spec(ChartSpec("histogram", "delay"), TYPES)
+    form.show()
+    box = form.boxes["x"]
+    box.setFocus()
+    qtbot.waitUntil(box.hasFocus)
+    for name in (first, "carrier_id"):
+        QTest.keyClicks(box, name)
+        QTest.keyClick(box, Qt.Key.Key_Return)
     assert form.spec.x == "carrier_id"
