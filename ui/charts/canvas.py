@@ -8,8 +8,15 @@ from html import escape
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.core.errors import visible
@@ -407,16 +414,32 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self.brushed.emit(None)
             return
         panel = self.panels[number]
-        (_, _), (low, high) = panel.plot.vb.viewRange()
-        if down is not None:
-            low, high = min(p.left for p in down), max(p.right for p in down)
-        rect = QRectF(QPointF(min(p.left for p in across), low), QPointF(max(p.right for p in across), high))
+        rect = self._brush_rect(panel, across, down)
         for other in self.panels:
             veil = Veil(rect if other is panel else None)
             other.plot.addItem(veil, ignoreBounds=True)
             self._veils.append((other.plot, veil))
         self._brush = number, across, down
         self.brushed.emit(self._picked(panel, across, down))
+
+    @property
+    def brush_area(self) -> QRect:
+        """The brush, in the coordinates of the widget; empty if there is none."""
+        if self._brush is None:
+            return QRect()
+        number, across, down = self._brush
+        panel = self.panels[number]
+        corners = panel.plot.vb.mapViewToScene(self._brush_rect(panel, across, down))
+        area: QRect = self.mapFromScene(corners).boundingRect()
+        return area
+
+    @staticmethod
+    def _brush_rect(panel: Panel, across: Sequence[Place], down: Sequence[Place] | None) -> QRectF:
+        (_, _), (low, high) = panel.plot.vb.viewRange()
+        if down is not None:
+            low, high = min(p.left for p in down), max(p.right for p in down)
+        left, right = min(p.left for p in across), max(p.right for p in across)
+        return QRectF(QPointF(left, low), QPointF(right, high))
 
     def clear_brush(self) -> None:
         if self._brush is not None:

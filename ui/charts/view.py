@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QKeyEvent, QPainter, QRegion, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -297,13 +297,25 @@ class ChartView(QWidget):
         self._place_brush_bar()
 
     def _place_brush_bar(self) -> None:
+        """Place the bar at the bottom, or at the top if only there it leaves the brush in sight."""
         bar, room = self.brush_bar, self._pages.geometry()
-        bar.move(room.right() - bar.width() - theme.L, room.bottom() - bar.height() - 3 * theme.XL)
+        area = self.canvas.brush_area
+        brush = QRect(self.canvas.mapTo(self, area.topLeft()), area.size())
+        left = room.right() - bar.width() - theme.L
+        bottom = QRect(QPoint(left, room.bottom() - bar.height() - 3 * theme.XL), bar.size())
+        top = QRect(QPoint(left, room.top() + theme.L), bar.size())
+        at_top = bottom.intersects(brush) and not top.intersects(brush)
+        bar.setGeometry(top if at_top else bottom)
         bar.raise_()
+
+    def _drop(self) -> None:
+        """Clear the brush, and return the keyboard from its bar to the chart."""
+        self.canvas.setFocus()
+        self.canvas.clear_brush()
 
     def _keep(self) -> None:
         picked = self._picked_filter
-        self.canvas.clear_brush()
+        self._drop()
         if picked is not None:
             self._filter(picked)
 
@@ -455,7 +467,7 @@ class ChartView(QWidget):
         self.canvas.brushed.connect(self._show_brushed)
         self.canvas.clicked.connect(self._filter)
         self.brush_bar.kept.connect(self._keep)
-        self.brush_bar.dropped.connect(self.canvas.clear_brush)
+        self.brush_bar.dropped.connect(self._drop)
         self.copy.clicked.connect(self.copy_picture)
         self.figures.clicked.connect(self._toggle_figures)
         theme.current().changed.connect(self._restyle)

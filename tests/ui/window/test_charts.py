@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QToolButton
@@ -26,6 +26,7 @@ from lamella.ui.charts.legend import SizeScale
 from lamella.ui.charts.marks import Display, looks_of
 from lamella.ui.charts.words import hover_text
 from lamella.ui.dialogs.export_dialog import ExportDialog
+from lamella.ui.widgets.controls import IconButton
 
 BY_CARRIER = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
 BY_DELAY = ChartSpec("histogram", "delay")
@@ -227,6 +228,31 @@ def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
         drop()
         assert not view.brush_bar.isVisible()
     assert settled().line.active == () and view.isVisible()
+
+
+def test_the_keyboard_returns_to_the_chart_from_the_bar_of_a_brush(qtbot, chart, settled):
+    view = chart(BY_DELAY)
+    for button in (view.brush_bar.findChild(IconButton), view.brush_bar.keep):
+        start = point_of(view, view.canvas.panels[0].made.marks[2])
+        drag(view, start, QPoint(start.x() + 60, start.y()))
+        button.setFocus()
+        button.click()
+        assert view.window().focusWidget() is view.canvas
+    assert len(settled().line.active) == 1
+
+
+def test_the_bar_of_a_brush_leaves_it_in_sight(qtbot, chart):
+    view = chart(ChartSpec("scatter", "delay", "delay"))
+    box = view.canvas.panels[0].plot.vb
+    (left, right), (low, high) = box.viewRange()
+    middle = view.canvas.mapFromScene(box.mapViewToScene(QPointF((left + right) / 2, (low + high) / 2)))
+    for corner in (box.mapViewToScene(QPointF(right, low)), box.mapViewToScene(QPointF(right, high))):
+        drag(view, middle, view.canvas.mapFromScene(corner) - QPoint(4, 0))
+        area = view.canvas.brush_area
+        assert view.brush_bar.isVisible() and area.width() > 50 and area.height() > 50
+        assert not view.brush_bar.geometry().intersects(
+            QRect(view.canvas.mapTo(view, area.topLeft()), area.size())
+        )
 
 
 def test_a_brush_is_dropped_where_the_figures_are_shown(qtbot, chart):
