@@ -18,7 +18,7 @@ from lamella.core.filters.temporal import span_text
 from lamella.core.phrases import quantity
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
-from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, OF_ANY, SCATTER
+from lamella.core.query.charts.spec import AGGREGATES, AREA, BOX, HEAT_MAP, HISTOGRAM, LINE, OF_ANY, SCATTER
 from lamella.ui.cards.words import is_like_years, number_text, short_number, value_text
 from lamella.ui.grid.texts import MINUS
 
@@ -291,7 +291,10 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
 
 def remarks_of(data: ChartData) -> list[str]:
     """What should be known about the figures, and about those that are not drawn."""
-    return [*partial_texts(data), *_drawing_remarks(data)]
+    is_of_texts = data.x is not None and data.x.form == "values" and kind_of(data.x.type) is Kind.TEXT
+    order = f"{visible(data.spec.x)} is text: its values are in the order of their letters"
+    joins_texts = is_of_texts and data.spec.kind in (LINE, AREA)
+    return [*partial_texts(data), *([order] if joins_texts else []), *_drawing_remarks(data)]
 
 
 def _drawing_remarks(data: ChartData) -> list[str]:

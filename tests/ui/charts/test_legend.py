@@ -17,7 +17,7 @@ from lamella.ui.charts.words import remarks_of, scale_text
 def data_of(sizes):
     rows = len(sizes)
     table = pa.table({"at_x": [0.0] * rows, "at_y": [0.0] * rows, "size": pa.array(sizes, pa.float64())})
-    return ChartData(ChartSpec("scatter", "x", "y", size="n"), table, {}, {}, rows, rows)
+    return ChartData(ChartSpec("scatter", "x", "y", size="n"), table, {}, rows, rows)
 
 
 def test_sizes_are_in_proportion_to_numbers_that_are_finite(qtbot):

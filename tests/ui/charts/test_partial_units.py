@@ -60,6 +60,16 @@ def test_what_is_incomplete_is_said_at_the_figure_and_beside_the_chart() -> None
     assert remarks_of(data) == ["The last month is incomplete: rows end on 2023-12-11"]
 
 
+def test_texts_along_a_line_are_said_to_be_in_the_order_of_letters() -> None:
+    """Such as dates that no type was found for."""
+    rows = snapshot_of_rows(pa.table({"date": ["Jan 2 2003", "Dec 5 1999"], "n": [1, 2]}), "texts")
+    query = query_of(SnapshotSource(rows))
+    order = "date is text: its values are in the order of their letters"
+    assert remarks_of(read_chart(query, ChartSpec("line", "date"))) == [order]
+    assert remarks_of(read_chart(query, ChartSpec("bar", "date"))) == []
+    assert remarks_of(read_chart(query, ChartSpec("line", "n"))) == []
+
+
 def test_the_legend_has_a_sample_of_what_is_incomplete(qtbot) -> None:
     legend = ChartLegend()
     qtbot.addWidget(legend)
