@@ -32,6 +32,8 @@ LEAST_DECADES = 1.5
 FOUR_TO_FIVE = math.log10(5 / 4)
 FEW_WHOLE = 6
 """On a shorter axis of whole numbers, each has a tick."""
+BELOW = 6
+"""Pixels between an axis and the labels below it, which do not touch the lowest one beside it."""
 MOMENT_PIXELS, SPAN_PIXELS = 84, 70
 """Pixels that the label of a date or time, and of a duration, takes along its axis."""
 
@@ -43,6 +45,8 @@ class ChartAxis(pg.AxisItem):
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
         self.enableAutoSIPrefix(False)
+        if orientation == "bottom":
+            self.setStyle(tickTextOffset=BELOW)
         self.ticks: NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks = NumberTicks()
         self.span = EVERYWHERE
 

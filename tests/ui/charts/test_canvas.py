@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QFontMetrics, QImage, QPainter
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.query.builder import query_of
 from lamella.core.query.charts import ChartSpec, read_chart
 from lamella.core.query.source import SnapshotSource
 from lamella.core.scan.snapshot import snapshot_of_rows
+from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.marks import Display
 
@@ -23,3 +29,29 @@ def test_an_axis_of_one_value_begins_at_zero(qtbot, value: int, low: int, high: 
     first, last = canvas.panels[0].plot.viewRange()[1]
     assert first <= low and high <= last
     assert value <= 0 or first == 0, "there is nothing below"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_labels_below_do_not_touch_those_beside(qtbot, scale: float) -> None:
+    """The first date is in the corner where 0 is."""
+    theme.current().set_text_scale(scale)
+    days = [dt.date(2012, 1, 1) + dt.timedelta(days=n) for n in range(800)]
+    rows = snapshot_of_rows(pa.table({"day": days}), "days")
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    canvas = ChartCanvas(holder)
+    for widget in (holder, canvas):
+        widget.resize(700, 500)
+    canvas.show_data(read_chart(query_of(SnapshotSource(rows)), ChartSpec("histogram", "day")), Display())
+    holder.show()
+    image = QImage(10, 10, QImage.Format.Format_RGB32)
+    places = []
+    for name in ("left", "bottom"):
+        axis = canvas.panels[0].plot.getAxis(name)
+        with QPainter(image) as painter:
+            painter.setFont(axis.style["tickFont"])
+            _line, _ticks, texts = axis.generateDrawSpecs(painter)
+        places.append({text: axis.mapRectToScene(QRectF(rect)) for rect, _flags, text in texts})
+    beside, below = places
+    assert "0" in beside and "2012" in below
+    assert below["2012"].top() >= beside["0"].bottom() - QFontMetrics(axis.style["tickFont"]).descent()
