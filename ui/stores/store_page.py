@@ -33,6 +33,8 @@ ACTS = {
 }
 """The actions on a store: the text of the button, and its tooltip."""
 
+NO_TABLES = "It has no tables yet. New table… in the menu File makes one in this store."
+
 
 class Records(Protocol):
     """Remembers the last verification."""
@@ -224,8 +226,10 @@ def _size_of(sizes: StoreSizes) -> str:
 
 
 def _freeable(sizes: StoreSizes) -> str:
-    """What can be freed, and how."""
+    """What can be freed, and how; of an empty store, how it gets a table."""
     plan = sizes.vacuum
+    if not sizes.tables and not plan.bytes:
+        return NO_TABLES
     needed = [t.compaction for t in sizes.tables if t.compaction is not None and t.compaction.files > 1]
     history = sum(table.history_bytes for table in sizes.tables)
     now = plan.bytes + plan.catalog_bytes

@@ -108,6 +108,7 @@ class Library(QObject):
         self._tasks = tasks
         self.no_home: LamellaError | None = None
         self._ready = False
+        self._ranks: dict[Path, int] = {}
         self._end_listening = checks.listen(self.damage_found.emit)
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
@@ -296,6 +297,8 @@ class Library(QObject):
     def replace_store(self, old: Store, new: Store) -> None:
         """Replace a store by the same one, reopened or moved."""
         self.stores[self.stores.index(old)] = new
+        if old.path in self._ranks:
+            self._ranks[new.path] = self._ranks[old.path]
         self.refresh()
 
     def close(self) -> None:
@@ -313,6 +316,7 @@ class Library(QObject):
         if no_home is None:
             home = stores[0].path
             self.stores.sort(key=lambda store: store.path != home)
+        self._sort()
         self._be_ready()
 
     def add_store(self, store: Store) -> None:
@@ -330,6 +334,16 @@ class Library(QObject):
                 store.close()
             else:
                 self.stores.append(store)
+        self._sort()
+
+    def keep_order(self, paths: Sequence[Path]) -> None:
+        """List these stores in this order after `home`, whichever is opened first; others follow."""
+        self._ranks = {path: rank for rank, path in enumerate(paths)}
+
+    def _sort(self) -> None:
+        self.stores[1:] = sorted(
+            self.stores[1:], key=lambda store: self._ranks.get(store.path, len(self._ranks))
+        )
 
     def _be_ready(self) -> None:
         self.refresh()

@@ -252,14 +252,15 @@ def keep_order(tab: DatasetTab, _name: str) -> None:
 
 
 def ask_table(window: Window, source_rows: SourceRows | None = None) -> None:
-    """Ask for a new table in one of the open stores; that of the tab in front is proposed."""
+    """Ask for a new table in one of the open stores; that of the tab or page in front is proposed."""
     tab = window.tabs.dataset_tab
 
     def ask() -> None:
         stores = [store for store in window.library.stores if not store.read_only]
+        own = window.store_actions.of()
         if tab is not None:
             own = next((store for store in stores if str(store.path) == tab.key[0]), tab.statement_store)
-            stores.sort(key=lambda store: store is not own)
+        stores.sort(key=lambda store: store is not own)
         dialog = NewTableDialog(stores, window.tasks, source_rows, widget_of(window))
         dialog.created.connect(lambda table: window.library.show_imports([table]))
         dialog.open()

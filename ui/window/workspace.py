@@ -275,9 +275,10 @@ class Workspace(QObject):
     def _restore_stores(self, paths: object) -> None:
         """Reopen the stores that were opened from other folders; a missing one is looked for again at the
         next start."""
-        for path in paths if isinstance(paths, list) else ():
-            if isinstance(path, str):
-                self._window.library.with_store(Path(path), lambda: None, self._keep_store(path))
+        known = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+        self._window.library.keep_order(list(map(Path, known)))
+        for path in known:
+            self._window.library.with_store(Path(path), lambda: None, self._keep_store(path))
 
     def _keep_store(self, path: str) -> Callable[[Exception], None]:
         def keep(error: Exception) -> None:

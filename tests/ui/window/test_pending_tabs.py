@@ -18,7 +18,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.line_json import line_to_json
 from lamella.core.query.steps import Join, Pipeline, Sql
 from lamella.ui.main_window import MainWindow
-from lamella.ui.window import restored_tabs
+from lamella.ui.window import library, restored_tabs
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.pending_tab import PendingTab
 from tests.ui.window.test_workspace import pending, titles
@@ -67,6 +67,25 @@ def test_file_that_is_gone_says_so_and_opens_once_it_is_back(
     file.write_bytes(content)
     qtbot.mouseClick(buttons(tab)["Try again"], Qt.MouseButton.LeftButton)
     assert opened_tab(again).key == (str(file),)
+
+
+def test_stores_are_listed_in_their_order_whichever_opens_first(qtbot, restart, tmp_path: Path, monkeypatch):
+    paths = [tmp_path / name for name in ("c", "a", "b")]
+    for path in paths:
+        Store.open(path).close()
+    last_opened = threading.Event()
+
+    def open_in_turn(path: Path) -> Store:
+        if path != paths[-1]:
+            last_opened.wait()
+        else:
+            last_opened.set()
+        return Store.open(path)
+
+    monkeypatch.setattr(library, "open_store", open_in_turn)
+    again = restart.begin({"stores": list(map(str, paths))})
+    qtbot.waitUntil(lambda: len(again.library.listing) == 4)
+    assert [entry.path for entry in again.library.listing][1:] == paths
 
 
 def test_store_that_is_gone_is_not_created_anew(qtbot, restart, opened_tab, tmp_path: Path):

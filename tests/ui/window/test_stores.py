@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from lamella import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.stores.new_store import NewStoreDialog
 from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
@@ -363,6 +364,12 @@ def test_a_store_is_made_opened_and_closed(
     page = stores.current_page
     assert page is not None
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
+    assert "no tables yet. New table…" in page.freed.text()
+    window.commands["new_table"].trigger()
+    qtbot.waitUntil(lambda: bool(window.findChildren(NewTableDialog)))
+    (table_dialog,) = window.findChildren(NewTableDialog)
+    assert table_dialog.store.currentText() == "new"
+    table_dialog.reject()
     new_store = window.library.stores[1]
     new_store.create_table("t", {"n": [1]})
     window.opening.open_key((str(new_store.path), "t"))
