@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import math
 import subprocess
 import sys
 
@@ -134,6 +136,42 @@ def test_inputs_are_drawn_with_their_border(look, qtbot, palette, widget) -> Non
     middle = control.grab().toImage()
     colors = {middle.pixelColor(x, middle.height() // 2).name() for x in range(middle.width())}
     assert palette.input_border in colors
+
+
+VISIONS = {
+    "protanopia": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    "deuteranopia": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "tritanopia": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+}
+"""How people who lack a kind of cones see linear RGB, after Machado, Oliveira and Fernandes (2009)."""
+
+
+def lightness_and_hue(color: str, vision: str) -> tuple[float, float, float]:
+    """The place of a colour in CIELAB, as it is seen."""
+    linear = [
+        v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in QColor(color).getRgbF()[:3]
+    ]
+    red, green, blue = (
+        min(1.0, max(0.0, sum(share * part for share, part in zip(row, linear, strict=True))))
+        for row in VISIONS[vision]
+    )
+    x, y, z = (
+        each ** (1 / 3) if each > 0.008856 else 7.787 * each + 16 / 116
+        for each in (
+            (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505,
+            0.2126 * red + 0.7152 * green + 0.0722 * blue,
+            (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089,
+        )
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_people_who_are_colour_blind_can_tell_the_colours_of_plots_apart(palette, vision) -> None:
+    for one, other in itertools.combinations(palette.plot, 2):
+        difference = math.dist(lightness_and_hue(one, vision), lightness_and_hue(other, vision))
+        assert difference > 8, (one, other)  # from about 2 on, a difference is seen at all
 
 
 def test_both_palettes_draw_the_same_number_of_lines() -> None:
