@@ -82,8 +82,13 @@ def test_no_widget_is_collected_while_all_of_them_change() -> None:
     subprocess.run([sys.executable, "-c", COLLECTING], check=True)
 
 
+def linear(color: str) -> list[float]:
+    parts = QColor(color).getRgbF()[:3]
+    return [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+
+
 def luminance(color: str) -> float:
-    parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in QColor(color).getRgbF()[:3]]
+    parts = linear(color)
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
@@ -148,11 +153,9 @@ VISIONS = {
 
 def lightness_and_hue(color: str, vision: str) -> tuple[float, float, float]:
     """The place of a colour in CIELAB, as it is seen."""
-    linear = [
-        v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in QColor(color).getRgbF()[:3]
-    ]
+    parts = linear(color)
     red, green, blue = (
-        min(1.0, max(0.0, sum(share * part for share, part in zip(row, linear, strict=True))))
+        min(1.0, max(0.0, sum(share * part for share, part in zip(row, parts, strict=True))))
         for row in VISIONS[vision]
     )
     x, y, z = (

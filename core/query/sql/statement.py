@@ -64,7 +64,8 @@ def figure_places(root: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _depends_on_other_columns(node: Mapping[str, Any]) -> bool:
-    kinds = (node.get("class"), node.get("type"), node.get("show_type") and "SHOW_REF")
+    kind = node.get("type")  # of a constant, such as the size of a sample, it is a dict
+    kinds = (node.get("class"), kind if isinstance(kind, str) else "", node.get("show_type") and "SHOW_REF")
     natural = node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL"
     return natural or bool(node.get("column_name_alias")) or not _WHOLE_ROWS.isdisjoint(kinds)
 
@@ -73,12 +74,16 @@ def _names_rows(node: Mapping[str, Any], key: str) -> bool:
     return isinstance(node.get(key), str) and bool(node[key]) and ("table_name" in node or "subquery" in node)
 
 
-def _nodes(node: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(node, dict):
-        yield node
-    parts = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, part in parts:
-        yield from _nodes(_of_order(node, part) if key == "modifiers" else part)
+def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            yield node
+            parts = (_of_order(node, part) if key == "modifiers" else part for key, part in node.items())
+        else:
+            parts = iter(node)
+        left.extend(reversed([part for part in parts if isinstance(part, dict | list)]))
 
 
 def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:

@@ -107,6 +107,11 @@ def test_a_sample_of_a_table_at_a_version_is_one(store: Store) -> None:
         assert store.sql(f"select * from prices o at (version => 1) {sample} where true").num_rows == 1
 
 
+@pytest.mark.parametrize("sample", ["using sample 1 rows", "tablesample reservoir(1 rows)", "limit 1"])
+def test_columns_of_a_sample_are_named(store: Store, sample: str) -> None:
+    assert store.sql(f"select price from prices {sample}").num_rows == 1
+
+
 def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None:
     time = store["prices"].history.commits()[1].time
     assert store.sql(PAST, as_of=time).to_pylist() == [{"s": 12.0}]
