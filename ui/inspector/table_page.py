@@ -58,7 +58,7 @@ KIND_WIDTH = 52
 LEAST_NAMES = 120
 """The width for names even if those of columns are short: files have names, too."""
 PATH = "path"
-COLUMN, COPIED = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+COLUMN, COPIED, DETAILS = (Qt.ItemDataRole.UserRole + number for number in range(3))
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
 LONGEST, LONGEST_LINE, LONGEST_TIP = 60, 200, 2_000
@@ -212,11 +212,19 @@ class StructureTree(QTreeWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # paths differ at their ends
         self.setAccessibleName("Columns, files and metadata")
         self.setItemDelegateForColumn(KIND, KindPainter(self))
+        self.itemExpanded.connect(self._add_details)
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SIZE, QHeaderView.ResizeMode.ResizeToContents)
+
+    def _add_details(self, item: QTreeWidgetItem) -> None:
+        """Fill an item that is opened for the first time: of very many columns, few are."""
+        for line in item.data(NAME, DETAILS) or () if not item.childCount() else ():
+            detail = _text_item(line)
+            item.addChild(detail)
+            detail.setFirstColumnSpanned(True)
 
     def fit(self) -> None:
         """Give types the room that the names of columns leave."""
@@ -398,8 +406,10 @@ class TablePage(QWidget):
         kind = types.get(column.name)
         if kind is not None:
             item.setIcon(NAME, look.icon(icon_name(kind), "faint"))
+        text = column_text(column)
         for place in (NAME, KIND, SIZE):
-            item.setToolTip(place, visible(column_text(column)))
+            item.setToolTip(place, visible(text))
+        _set_details(item, text.splitlines()[1:])
         return item
 
     def _show_matches(self, text: str) -> None:
@@ -462,9 +472,10 @@ def column_text(column: StoredColumn) -> str:
     lines = [f"{column.name}: {type_text(column.type)}"]
     if column.chunks:
         share = 1 - column.bytes / max(1, column.raw_bytes)
-        saved = f", {share:.0%} smaller by the codec" if share >= 0.005 else ""
-        lines.append(f"{size_text(column.bytes)} in {quantity(column.chunks, 'chunk')}{saved}")
-        lines.append(f"Encoding: {', '.join(column.encodings)}; codec: {', '.join(column.codecs)}")
+        lines.append(f"{size_text(column.bytes)} in {quantity(column.chunks, 'chunk')}")
+        lines.append(f"Encoding: {', '.join(column.encodings)}")
+        saved = f", {share:.0%} smaller" if share >= 0.005 else ""
+        lines.append(f"Codec: {', '.join(column.codecs)}{saved}")
     if column.chunks and column.nulls is not None:
         lines.append(f"Nulls, by statistics: {column.nulls:,}")
     if column.extent:
@@ -491,8 +502,16 @@ def _file_item(file: StoredFile, folder: Path | None) -> QTreeWidgetItem:
     item.setToolTip(KIND, quantity(file.rows, "row"))
     groups = quantity(file.row_groups, "row group")
     item.setToolTip(NAME, visible(f"{file.path}\n{groups}\n{file.created_by}"))
+    _set_details(item, [groups, *([file.created_by] if file.created_by else [])])
     item.setData(NAME, COPIED, (PATH, str(file.path)))
     return item
+
+
+def _set_details(item: QTreeWidgetItem, lines: Sequence[str]) -> None:
+    """Lines that are shown below an item when it is opened."""
+    item.setData(NAME, DETAILS, list(lines))
+    if lines:
+        item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
 
 
 def _text_item(name: str, value: str = "") -> QTreeWidgetItem:

@@ -49,7 +49,7 @@ def test_columns_files_and_metadata_are_listed(qtbot, window, grouped, page):
     columns = group(page, "Columns")
     assert [columns.child(n).text(0) for n in range(3)] == ["n", "word", "s"]
     tip = columns.child(1).toolTip(0)
-    assert "word: string" in tip and "Encoding: dictionary; codec: snappy" in tip
+    assert "word: string" in tip and "Encoding: dictionary\nCodec: snappy" in tip
     assert "Nulls, by statistics: 500" in tip and "Extent, by statistics: a to a" in tip
     assert "in 4 chunks" in columns.child(2).toolTip(0)
     files = group(page, "Files")
@@ -58,6 +58,26 @@ def test_columns_files_and_metadata_are_listed(qtbot, window, grouped, page):
     assert page.tree.horizontalScrollBar().maximum() == 0, "sizes are in sight"
     assert page.tree.columnWidth(1) > theme.current().px(KIND_WIDTH), "names leave room for the types"
     page.grab()
+
+
+def test_columns_and_files_open_to_their_storage_by_keys(page):
+    tree = page.tree
+    for name, place, expected in (
+        ("Columns", 1, ["Encoding: dictionary", "Nulls, by statistics: 500"]),
+        ("Files", 0, ["4 row groups"]),
+    ):
+        item = group(page, name).child(place)
+        assert item.childCount() == 0, "filled when it is opened"
+        tree.setCurrentItem(item)
+        QTest.keyClick(tree, Qt.Key.Key_Right)
+        lines = [item.child(n).text(0) for n in range(item.childCount())]
+        assert set(expected) <= set(lines) and item.isExpanded()
+        QTest.keyClick(tree, Qt.Key.Key_Left)
+        QTest.keyClick(tree, Qt.Key.Key_Right)
+        assert item.childCount() == len(lines)
+        tree.setCurrentItem(item.child(0))
+        QTest.keyClick(tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        assert QGuiApplication.clipboard().text() == lines[0]
 
 
 def test_names_paths_and_values_are_copied(tmp_path: Path, page):
