@@ -56,7 +56,7 @@ def counted_rows(snapshot: Snapshot, job: Job) -> Counted:
 class Kind(Protocol):
     """The operations on indexes of one kind. Several processes may run any of them at once."""
 
-    def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
+    def check_options(self, table: str, columns: Sequence[Column], options: Options) -> Options:
         """Return the options with defaults filled in; raises `BadData` for invalid columns or options."""
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:

@@ -18,8 +18,8 @@ from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.index import sorted_index
 from lamella.core.index.definition import Index, IndexFolder
 from lamella.core.index.registry import kind_of
-from lamella.core.index.runs import NotServed
-from lamella.core.index.sorted_index import Sorted, SortedChanges
+from lamella.core.index.runs import NoIndexAnswer
+from lamella.core.index.sorted_index import SortedChanges, SortedIndex
 from lamella.core.index.usage import IndexUsage
 from lamella.core.jobs import Job
 from lamella.core.processes import call_after_fork
@@ -73,7 +73,7 @@ class IndexPlacement:
 
 
 KEPT_OPEN = 4096
-SORTED = "sorted"
+SORTED_KIND = "sorted"
 FULLTEXT = "fulltext"
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class _OpenFile:
     `index` is None if it could not be read or built."""
 
     fingerprint: tuple[int, int] | None
-    index: Sorted | None
+    index: SortedIndex | None
 
     def holds(self, now: tuple[int, int] | None) -> bool:
         """Whether the entry is still valid. A failure is remembered until the file changes, so that not every
@@ -96,14 +96,14 @@ class _OpenFile:
 class OpenIndexes:
     """The indexes of an open table, shared by the snapshots of all its versions. Any thread.
 
-    `listed` are the catalog's indexes when the table was last looked up. An index dropped since may still be
-    used: its answers are correct.
+    `definitions` are the catalog's indexes when the table was last looked up. An index dropped since may
+    still be used: its answers are correct.
     """
 
     def __init__(self, place: IndexFolder) -> None:
         self.place = place
-        self.listed: tuple[Index, ...] = ()
-        self._sorted: frozenset[int] = frozenset()
+        self.definitions: tuple[Index, ...] = ()
+        self._sorted_keys: frozenset[int] = frozenset()
         self._complete: tuple[FileSegment, ...] | None = None
         self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
         self._placements: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
@@ -116,12 +116,14 @@ class OpenIndexes:
         """Replace the lock, whose holder does not exist in the child."""
         self._one_at_a_time = threading.Lock()
 
-    def now(self, listed: Iterable[Index]) -> None:
+    def now(self, definitions: Iterable[Index]) -> None:
         """Record the catalog's current indexes."""
-        listed = tuple(listed)
-        if listed != self.listed:
-            self.listed, self._complete = listed, None
-        self._sorted = frozenset(index.keys[0] for index in self.listed if index.kind == SORTED)
+        definitions = tuple(definitions)
+        if definitions != self.definitions:
+            self.definitions, self._complete = definitions, None
+        self._sorted_keys = frozenset(
+            index.keys[0] for index in self.definitions if index.kind == SORTED_KIND
+        )
 
     @cached_property
     def fulltext(self) -> OpenFulltext:
@@ -132,15 +134,15 @@ class OpenIndexes:
 
     @property
     def has_sorted_index(self) -> bool:
-        return bool(self._sorted)
+        return bool(self._sorted_keys)
 
     def note_sorted(self, column: Column) -> None:
         """Record that the sorted index of a column found rows."""
-        self.usage.note(f"{SORTED}-{column.key}")
+        self.usage.note(f"{SORTED_KIND}-{column.key}")
 
     def is_sorted(self, column: Column) -> bool:
         """Whether the column itself has a sorted index."""
-        return column.key in self._sorted and not column.path
+        return column.key in self._sorted_keys and not column.path
 
     def placement(self, snapshot: Snapshot) -> IndexPlacement:
         """The locations of a snapshot's index files."""
@@ -149,11 +151,11 @@ class OpenIndexes:
             placement = self._placements[snapshot] = IndexPlacement(self.place, snapshot)
         return placement
 
-    def sorted_index(self, placing: IndexFile, column: Column) -> Sorted | None:
+    def sorted_index(self, placing: IndexFile, column: Column) -> SortedIndex | None:
         """The column's index of a data file, built if it is missing or damaged; None if that fails."""
         segment, path = placing.segment, placing.path
         if path is None:
-            return Sorted.of_nulls(segment.num_rows, column.type)
+            return SortedIndex.of_nulls(segment.num_rows, column.type)
         with self._one_at_a_time:
             now, entry = _fingerprint(path), self._open.get(path)
             if entry is None or not entry.holds(now):
@@ -185,16 +187,16 @@ class OpenIndexes:
         """Build missing indexes for the data files of the newest version. Failures are logged, and retried
         when the index is needed."""
         files = snapshot.files
-        if not self.listed or not self.place.writable or files == self._complete:
+        if not self.definitions or not self.place.writable or files == self._complete:
             return
-        for index in self.listed:
+        for index in self.definitions:
             try:
                 kind_of(index.kind).make(self.place, index, snapshot, job)
             except (LamellaError, OSError, pa.ArrowException) as error:
                 log.warning("%s: index %s is not complete: %s", snapshot.name, index.stem, error)
         self._complete = files
 
-    def _read(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+    def _read(self, path: Path, segment: FileSegment, column: Column) -> SortedIndex | None:
         try:
             if path.exists():
                 return sorted_index.read_file(path, segment, column)
@@ -203,7 +205,7 @@ class OpenIndexes:
             log.warning("%s It is rebuilt", problem)
         return self._rebuild(path, segment, column)
 
-    def _rebuild(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+    def _rebuild(self, path: Path, segment: FileSegment, column: Column) -> SortedIndex | None:
         if not self.place.writable:
             return None
         try:
@@ -229,15 +231,15 @@ class FileIndex:
     def __init__(self, indexes: OpenIndexes, placing: IndexFile, column: Column) -> None:
         self.start = placing.start
         self._indexes, self._placing, self._column = indexes, placing, column
-        self._sorted: Sorted | None = None
+        self._index: SortedIndex | None = None
 
-    def file(self) -> Sorted:
-        """Raises `NotServed` if the index is not available."""
-        if self._sorted is None:
-            self._sorted = self._indexes.sorted_index(self._placing, self._column)
-            if self._sorted is None:
-                raise NotServed("no index file")
-        return self._sorted
+    def file(self) -> SortedIndex:
+        """Raises `NoIndexAnswer` if the index is not available."""
+        if self._index is None:
+            self._index = self._indexes.sorted_index(self._placing, self._column)
+            if self._index is None:
+                raise NoIndexAnswer("no index file")
+        return self._index
 
 
 def indexes_of(snapshot: Snapshot) -> OpenIndexes:

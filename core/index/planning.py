@@ -21,8 +21,8 @@ from lamella.core.index.open_indexes import (
     indexed_column,
     indexes_of,
 )
-from lamella.core.index.runs import IndexCondition, NotServed, Runs
-from lamella.core.index.sorted_index import Sorted, Span, can_be_ordered, ranks
+from lamella.core.index.runs import IndexCondition, NoIndexAnswer, Runs
+from lamella.core.index.sorted_index import SortedIndex, Span, can_be_ordered, ranks
 from lamella.core.scan.read import Piece, changed_cells, in_memory, pieces_with, take_rows
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
 
@@ -33,34 +33,34 @@ sorting."""
 
 FileIndexes = Callable[[Column], Sequence[FileIndex]]
 
-Named = tuple[int, Sorted, Runs]
+FileRuns = tuple[int, SortedIndex, Runs]
 """The start of a data file's rows, its index, and the runs of matching values."""
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Rows that may meet a condition. `rows` is how many must be examined; `positions` returns their
-    positions, including deleted rows, ascending. They meet it if they also meet the `rest` conditions, if
-    any."""
+    positions, including deleted rows, ascending. They meet it if they also meet the
+    `remaining_conditions`, if any."""
 
     rows: int
     positions: Callable[[], np.ndarray]
     indexes: tuple[str, ...]
-    rest: tuple[Filter, ...] = ()
+    remaining_conditions: tuple[Filter, ...] = ()
 
 
 @dataclass(frozen=True)
 class OverlayCandidates:
-    """Pending cells of a column: the `changed` positions, and those among them that may meet the condition
+    """Pending cells of a column: their `positions`, and those among them that may meet the condition
     (that do, if `exact`). `rows` is how many must be examined."""
 
-    changed: np.ndarray
-    met: Callable[[], np.ndarray]
+    positions: np.ndarray
+    find_matches: Callable[[], np.ndarray]
     rows: int
     exact: bool = True
 
 
-def most_served(snapshot: Snapshot) -> int:
+def most_candidates(snapshot: Snapshot) -> int:
     return max(FEW_ROWS, snapshot.num_positions // SHARE)
 
 
@@ -74,33 +74,35 @@ def are_met(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
 
 
-def candidates(snapshot: Snapshot, condition: BoundPredicate, held_by: FileIndexes) -> Candidates | None:
+def candidates(
+    snapshot: Snapshot, condition: BoundPredicate, indexes_of_column: FileIndexes
+) -> Candidates | None:
     """Find candidates with the index of the condition's column; None if there is none, or it does not
     help."""
     column, sought = indexed_column(snapshot, condition.column), IndexCondition(condition)
     if column is None:
         return None
     try:
-        runs_named = named_runs(sought, column, held_by(column))
+        runs_by_file = file_runs(sought, column, indexes_of_column(column))
         laid_over = _overlay_candidates(snapshot, condition, column, sought)
-    except NotServed:
+    except NoIndexAnswer:
         return None
     rows = (
-        sum(index.count(runs.spans) for _, index, runs in runs_named) + index_placement(snapshot).loose_rows
+        sum(index.count(runs.spans) for _, index, runs in runs_by_file) + index_placement(snapshot).loose_rows
     )
-    exact = all(runs.exact for _, _, runs in runs_named) and (laid_over is None or laid_over.exact)
+    exact = all(runs.exact for _, _, runs in runs_by_file) and (laid_over is None or laid_over.exact)
     return Candidates(
         rows + (0 if laid_over is None else laid_over.rows),
-        partial(_positions, snapshot, condition, column, runs_named, laid_over),
+        partial(_positions, snapshot, condition, column, runs_by_file, laid_over),
         (index_name(column),),
         () if exact else (condition,),
     )
 
 
-def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex]) -> list[Named]:
-    """The matching runs of each index; raises `NotServed`, if possible before files are opened."""
+def file_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex]) -> list[FileRuns]:
+    """The matching runs of each index; raises `NoIndexAnswer`, if possible before files are opened."""
     if not files:
-        sought.runs(partial(Sorted.of_nulls, 0, column.type))
+        sought.runs(partial(SortedIndex.of_nulls, 0, column.type))
     by_file = [(file, sought.runs(file.file)) for file in files]
     return [(file.start, file.file(), runs) for file, runs in by_file]
 
@@ -127,10 +129,10 @@ def _positions(
     snapshot: Snapshot,
     condition: BoundPredicate,
     column: Column,
-    named: Sequence[Named],
+    runs_by_file: Sequence[FileRuns],
     laid_over: OverlayCandidates | None,
 ) -> np.ndarray:
-    parts = [_in_file(*item) for item in named]
+    parts = [_in_file(*item) for item in runs_by_file]
     loose = index_placement(snapshot).loose
     if loose:
         parts.append(_in_memory(loose, condition, column))
@@ -140,10 +142,10 @@ def _positions(
         positions.sort()
     if laid_over is None:
         return positions
-    return union(without(positions, laid_over.changed), laid_over.changed[laid_over.met()])
+    return union(without(positions, laid_over.positions), laid_over.positions[laid_over.find_matches()])
 
 
-def _in_file(start: int, index: Sorted, runs: Runs) -> np.ndarray:
+def _in_file(start: int, index: SortedIndex, runs: Runs) -> np.ndarray:
     rows = index.having(runs.spans)
     if len(runs.spans) > 1 or any(stop - first > 1 for first, stop in runs.spans):
         rows = np.sort(rows)
@@ -204,20 +206,20 @@ def first_rows(
     """Positions of the first `count` live rows in the order of the keys, among those that meet a condition on
     the first key; None if no index helps."""
     column, columns = indexed_column(snapshot, keys[0].column), key_columns(snapshot, keys)
-    if column is None or columns is None or count > most_served(snapshot):
+    if column is None or columns is None or count > most_candidates(snapshot):
         return None
     spans = _spans(snapshot, column, condition)
     changed = changed_cells(snapshot, column)
     moved = union(snapshot.deleted_positions, EMPTY if changed is None else changed[0])
     loose = [np.arange(start, start + s.num_rows) for start, s in index_placement(snapshot).loose]
-    if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
+    if spans is None or len(moved) + sum(map(len, loose)) > most_candidates(snapshot):
         return None
     rows = []
     for start, index, span in spans:
         gone = np.searchsorted(moved, [start, start + len(index.rows)])
         size = count + int(gone[1] - gone[0])
         rows.append(_first(index, span, size, keys[0].descending, whole=len(keys) > 1) + start)
-        if sum(map(len, rows)) > most_served(snapshot):
+        if sum(map(len, rows)) > most_candidates(snapshot):
             return None
     candidates = union(np.sort(np.concatenate([EMPTY, *rows])), moved, *loose)
     positions = without(candidates, snapshot.deleted_positions)
@@ -228,7 +230,7 @@ def first_rows(
 
 def _spans(
     snapshot: Snapshot, column: Column, condition: BoundPredicate | None
-) -> list[tuple[int, Sorted, Span]] | None:
+) -> list[tuple[int, SortedIndex, Span]] | None:
     """The start and index of each file, and the values that meet the condition; None if they are not a single
     range."""
     files = file_indexes(snapshot, column)
@@ -236,15 +238,15 @@ def _spans(
         if condition is None:
             sorted_files = [(file.start, file.file()) for file in files]
             return [(start, index, (0, index.num_values + 1)) for start, index in sorted_files]
-        named = named_runs(IndexCondition(condition), column, files)
-    except NotServed:
+        runs_by_file = file_runs(IndexCondition(condition), column, files)
+    except NoIndexAnswer:
         return None
-    if any(len(runs.spans) > 1 or not runs.exact for _, _, runs in named):
+    if any(len(runs.spans) > 1 or not runs.exact for _, _, runs in runs_by_file):
         return None
-    return [(start, index, span) for start, index, runs in named for span in runs.spans]
+    return [(start, index, span) for start, index, runs in runs_by_file for span in runs.spans]
 
 
-def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
+def _first(index: SortedIndex, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
     """The first `count` rows of a span in the index's order or backwards, nulls last. If `whole`, all rows
     equal to the last of them are included."""
     first, values, after = (int(index.starts[n]) for n in (span[0], min(span[1], index.num_values), span[1]))
@@ -256,7 +258,7 @@ def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool)
     return index.rows[first:stop].astype(np.int64)
 
 
-def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
+def _last(index: SortedIndex, values: int, count: int, whole: bool) -> np.ndarray:
     """The rows with the greatest values, without nulls; among equal rows, the first ones."""
     at = int(np.searchsorted(index.starts, values - count, side="right")) - 1
     first, after = int(index.starts[at]), int(index.starts[at + 1])
@@ -264,18 +266,18 @@ def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
     return np.concatenate([index.rows[first:equal], index.rows[after:values]]).astype(np.int64)
 
 
-MUCH_MORE = 16
+ROWS_RATIO = 16
 """An And does not use an index whose rows are this many times those of another: the rows found are checked
 instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedRows:
-    """Live positions, in the requested order; `looked_at` are those whose values had to be compared."""
+    """Live positions, in the requested order. The values at `compared_positions` had to be compared."""
 
     positions: np.ndarray
     index: str
-    looked_at: np.ndarray
+    compared_positions: np.ndarray
 
 
 def find_by_index(
@@ -297,20 +299,26 @@ def find_by_index(
         return early
     columns = key_columns(snapshot, keys)
     candidates = None if columns is None else _candidates(snapshot, where)
-    if columns is None or candidates is None or candidates.rows > most_served(snapshot):
+    if columns is None or candidates is None or candidates.rows > most_candidates(snapshot):
         return None
     positions = without(candidates.positions(), snapshot.deleted_positions)
-    looked_at = EMPTY
-    if candidates.rest:
-        rest = And(candidates.rest)
-        looked_at = positions if may_meet is None else _within(snapshot, positions, may_meet(snapshot, rest))
-        positions = looked_at[are_met(snapshot, looked_at, rest)] if len(looked_at) else EMPTY
+    compared_positions = EMPTY
+    if candidates.remaining_conditions:
+        rest = And(candidates.remaining_conditions)
+        compared_positions = (
+            positions if may_meet is None else _within(snapshot, positions, may_meet(snapshot, rest))
+        )
+        positions = (
+            compared_positions[are_met(snapshot, compared_positions, rest)]
+            if len(compared_positions)
+            else EMPTY
+        )
     names = ", ".join(dict.fromkeys(candidates.indexes))
     for name in columns_read(where):
         column = indexed_column(snapshot, name)
         if column is not None and index_name(column) in candidates.indexes:
             indexes_of(snapshot).note_sorted(column)
-    return IndexedRows(in_sort_order(snapshot, positions, keys, columns), names, looked_at)
+    return IndexedRows(in_sort_order(snapshot, positions, keys, columns), names, compared_positions)
 
 
 def _within(snapshot: Snapshot, positions: np.ndarray, is_wanted: Callable[[Piece], bool]) -> np.ndarray:
@@ -344,14 +352,18 @@ def _first_in_order(
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
     bound, by_file = bind_to(where, snapshot.types, snapshot.name), dict[int, list[FileIndex]]()
 
-    def held_by(column: Column) -> list[FileIndex]:
+    def indexes_of_column(column: Column) -> list[FileIndex]:
         """The indexes of the column's files; each file is looked up once."""
         if column.key not in by_file:
             by_file[column.key] = file_indexes(snapshot, column)
         return by_file[column.key]
 
     def leaf(condition: Predicate) -> Candidates | None:
-        return candidates(snapshot, condition, held_by) if isinstance(condition, BoundPredicate) else None
+        return (
+            candidates(snapshot, condition, indexes_of_column)
+            if isinstance(condition, BoundPredicate)
+            else None
+        )
 
     def branch(node: Branch, parts: list[Candidates | None]) -> Candidates | None:
         if isinstance(node, And):
@@ -367,17 +379,17 @@ def _intersect(node: Branch, parts: Sequence[Candidates | None]) -> Candidates |
     if not served:
         return None
     fewest = min(part.rows for part in served)
-    rare = [part for part in served if part.rows <= MUCH_MORE * fewest]
+    rare = [part for part in served if part.rows <= ROWS_RATIO * fewest]
     other_filters = [
         condition
         for condition, part in zip(node.children, parts, strict=True)
-        if part is None or part.rows > MUCH_MORE * fewest
+        if part is None or part.rows > ROWS_RATIO * fewest
     ]
     return Candidates(
         fewest,
         partial(_intersection, rare),
         tuple(name for part in rare for name in part.indexes),
-        (*(condition for part in rare for condition in part.rest), *other_filters),
+        (*(condition for part in rare for condition in part.remaining_conditions), *other_filters),
     )
 
 
@@ -389,7 +401,7 @@ def _unite(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | Non
         sum(part.rows for part in served),
         partial(_union, served),
         tuple(name for part in served for name in part.indexes),
-        (node,) if any(part.rest for part in served) else (),
+        (node,) if any(part.remaining_conditions for part in served) else (),
     )
 
 

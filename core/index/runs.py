@@ -27,17 +27,17 @@ from lamella.core.filters.values import (
     narrow_values,
     value_range,
 )
-from lamella.core.index.sorted_index import Sorted, Span, Value, Values, is_bytes, is_long_decimal
+from lamella.core.index.sorted_index import SortedIndex, Span, Value, Values, is_bytes, is_long_decimal
 
-FEW_LISTED = 16
+FEW_VALUES = 16
 """Up to this many values of a list are looked up one by one, more of them together."""
 
 
-OpenIndex = Callable[[], Sorted]
+OpenIndex = Callable[[], SortedIndex]
 """Opens an index, which is put off until it is known to be of use."""
 
 
-class NotServed(Exception):
+class NoIndexAnswer(Exception):
     """Raised if sorted values cannot answer a condition, or are not available."""
 
 
@@ -55,13 +55,13 @@ class IndexCondition:
     """A condition to evaluate on the indexes of several files."""
 
     def __init__(self, predicate: BoundPredicate) -> None:
-        self._predicate, self._own = predicate, OwnValues(predicate.type)
+        self._predicate, self._own_values = predicate, OwnValues(predicate.type)
 
     def runs(self, opened: OpenIndex) -> Runs:
-        """The runs of values that meet the condition; raises `NotServed`."""
+        """The runs of values that meet the condition; raises `NoIndexAnswer`."""
         if self._predicate.ignore_case:
-            raise NotServed("ignore_case")
-        operand = cast(Operand[Runs], RunsOperand(opened, self._own))
+            raise NoIndexAnswer("ignore_case")
+        operand = cast(Operand[Runs], RunsOperand(opened, self._own_values))
         runs: Runs = OPERATORS[self._predicate.operator].test(operand, self._predicate.exact)
         return runs
 
@@ -100,14 +100,14 @@ class OwnValues:
         self._type = own_type(type_)
         self._lists: dict[int, tuple[Sequence[Any], Values]] = {}
 
-    def compared(self, how: str, value: Any) -> tuple[str, Value] | bool:
+    def comparison(self, how: str, value: Any) -> tuple[str, Value] | bool:
         """The comparison to make, or its answer for every value."""
         if isinstance(value, str):
             return how, value.encode()
         if isinstance(value, bytes):
             return how, value
         if not isinstance(value, int | float | Fraction):
-            raise NotServed("another column")
+            raise NoIndexAnswer("another column")
         if self._type.kind is Kind.BOOLEAN:
             return how, int(value)
         if self._type.kind is Kind.FLOAT:
@@ -132,7 +132,7 @@ class OwnValues:
     def _representable(self, values: Sequence[Any]) -> Sequence[Value]:
         if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):
             return narrow_values(values, *self._type.counts)
-        narrowed = (self.compared("eq", value) for value in values)
+        narrowed = (self.comparison("eq", value) for value in values)
         return [pair[1] for pair in narrowed if not isinstance(pair, bool)]
 
 
@@ -141,17 +141,17 @@ def _long(narrowed: NarrowedTest) -> tuple[str, Value] | bool:
 
 
 class RunsOperand:
-    """A column by its index, as an operand for what sorted values can answer; raises `NotServed` for anything
-    else."""
+    """A column by its index, as an operand for what sorted values can answer; raises `NoIndexAnswer` for
+    anything else."""
 
     def __init__(self, opened: OpenIndex, own: OwnValues) -> None:
-        self._opened_index, self._own = opened, own
+        self._opened_index, self._own_values = opened, own
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotServed(name)
+        raise NoIndexAnswer(name)
 
     def compare(self, how: str, value: Any) -> Runs:
-        narrowed = self._own.compared(how, value)
+        narrowed = self._own_values.comparison(how, value)
         if isinstance(narrowed, bool):
             return self.always(narrowed)
         (how, own), index = narrowed, self._opened_index()
@@ -162,9 +162,9 @@ class RunsOperand:
         return _run(0, place) if how in ("lt", "lte") else _run(place, index.num_values)
 
     def one_of(self, values: Sequence[Any]) -> Runs:
-        if len(values) <= FEW_LISTED:
+        if len(values) <= FEW_VALUES:
             return Runs(_merge([span for value in values for span in self.compare("eq", value).spans]))
-        listed = self._own.list_values(values)
+        listed = self._own_values.list_values(values)
         return _of_numbers(self._opened_index().numbers_of(listed))
 
     def starts_with(self, text: str) -> Runs:
@@ -181,7 +181,7 @@ class RunsOperand:
         if place == len(pattern):
             return self.compare("eq", pattern)
         if place == 0:
-            raise NotServed("like")
+            raise NoIndexAnswer("like")
         return Runs(self.starts_with(pattern[:place]).spans, exact=pattern[place:] == "%")
 
     def always(self, answer: bool) -> Runs:
@@ -193,7 +193,7 @@ class RunsOperand:
 
     def opposite(self, condition: Runs) -> Runs:
         if not condition.exact:
-            raise NotServed("opposite")
+            raise NoIndexAnswer("opposite")
         firsts = [0, *(stop for _, stop in condition.spans)]
         stops = [*(first for first, _ in condition.spans), self._opened_index().num_values + 1]
         return Runs(_merge(list(zip(firsts, stops, strict=True))))

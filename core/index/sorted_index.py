@@ -132,7 +132,7 @@ compared."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted:
+class SortedIndex:
     """A sorted index. `values` are distinct and ascending: numbers with NaN last, or large binary; null is
     not among them.
 
@@ -146,7 +146,7 @@ class Sorted:
     rows: np.ndarray
 
     @classmethod
-    def of(cls, values: pa.Array) -> Sorted:
+    def of(cls, values: pa.Array) -> SortedIndex:
         """Build the index of a column's values, in the order of rows."""
         nulls = np.flatnonzero(to_numpy(values.is_null())) if values.null_count else np.empty(0, np.int64)
         present = np.flatnonzero(to_numpy(values.is_valid())) if values.null_count else None
@@ -166,7 +166,7 @@ class Sorted:
         )
 
     @classmethod
-    def of_nulls(cls, rows: int, kind: pa.DataType) -> Sorted:
+    def of_nulls(cls, rows: int, kind: pa.DataType) -> SortedIndex:
         """The index of a column with only nulls."""
         return cls(
             pa.nulls(0, pa.large_binary() if is_bytes(kind) else pa.int64()),
@@ -290,14 +290,14 @@ def sorted_path(place: IndexFolder, segment: FileSegment, column: Column) -> Pat
     return place.folder / f"{segment.path.stem}.sorted-{column.key}-{kind:08x}"
 
 
-def build_sorted(segment: FileSegment, column: Column, job: Job) -> Sorted:
+def build_sorted(segment: FileSegment, column: Column, job: Job) -> SortedIndex:
     """Build the index from the data file, without caching anything."""
     job.check()
     groups = range(unchanged_footer(segment).metadata.num_row_groups)
-    return Sorted.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
+    return SortedIndex.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
 
 
-def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) -> None:
+def write_file(path: Path, index: SortedIndex, segment: FileSegment, column: Column) -> None:
     """Write the file atomically. It is not synced: after a crash it may be damaged, and is then rebuilt."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -311,7 +311,7 @@ def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) 
         raise
 
 
-def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = False) -> Sorted:
+def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = False) -> SortedIndex:
     """Read an index file. Raises `FileProblem` if it is damaged or belongs to something else; `quick` skips
     the checksum."""
     if path.is_symlink():
@@ -329,7 +329,7 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
 
 
 def _description(
-    index: Sorted, segment: FileSegment, column: Column, checksum: str | None = None
+    index: SortedIndex, segment: FileSegment, column: Column, checksum: str | None = None
 ) -> dict[str, object]:
     """The description stored in an index file."""
     return {
@@ -342,7 +342,7 @@ def _description(
     }
 
 
-def _checksum(index: Sorted) -> str:
+def _checksum(index: SortedIndex) -> str:
     _, *buffers = index.values.buffers()
     end = 8 * (index.num_values + 1) if len(buffers) > 1 else index.num_values * index.values.type.byte_width
     parts: list[object] = [memoryview(buffers[0] or b"")[:end]]
@@ -355,7 +355,7 @@ def _checksum(index: Sorted) -> str:
     return f"crc32:{checksum:08x}"
 
 
-def _batch(index: Sorted, metadata: dict[str, object]) -> pa.RecordBatch:
+def _batch(index: SortedIndex, metadata: dict[str, object]) -> pa.RecordBatch:
     kind = index.values.type
     values = pa.concat_arrays([index.values, pa.nulls(1, kind)])
     rows = pa.ListArray.from_arrays(from_numpy(index.starts), from_numpy(index.rows, pa.uint32()))
@@ -365,18 +365,18 @@ def _batch(index: Sorted, metadata: dict[str, object]) -> pa.RecordBatch:
     )
 
 
-def _index(batch: pa.RecordBatch) -> Sorted:
+def _index(batch: pa.RecordBatch) -> SortedIndex:
     values, rows = batch.columns
     starts = np.frombuffer(rows.buffers()[1], np.int32, count=len(rows) + 1)
     count = len(values) - 1
     plain = pa.Array.from_buffers(values.type, count, [None, *values.buffers()[1:]])
-    return Sorted(plain, starts, to_numpy(rows.values))
+    return SortedIndex(plain, starts, to_numpy(rows.values))
 
 
 class SortedKind:
     """The kind of sorted indexes: one file for each data file that has the column."""
 
-    def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
+    def check_options(self, table: str, columns: Sequence[Column], options: Options) -> Options:
         if len(columns) != 1:
             raise BadData(
                 f"{table}: a sorted index covers one column, not {len(columns)}",
@@ -445,9 +445,9 @@ class SortedChanges:
 
     def __init__(self) -> None:
         self._last_values: dict[int, pa.Array] = {}
-        self._made_indexes: dict[int, tuple[pa.Array, Sorted]] = {}
+        self._made_indexes: dict[int, tuple[pa.Array, SortedIndex]] = {}
 
-    def of(self, column: Column, values: pa.Array) -> Sorted | None:
+    def of(self, column: Column, values: pa.Array) -> SortedIndex | None:
         """The index of pending cells; None if checking each of them is cheaper."""
         values_made, sorted_values = self._made_indexes.get(column.key, (None, None))
         if values_made is values or len(values) < FEWEST:
@@ -455,7 +455,7 @@ class SortedChanges:
         if self._last_values.get(column.key) is not values:
             self._last_values[column.key] = values
             return None
-        sorted_values = Sorted.of(values)
+        sorted_values = SortedIndex.of(values)
         self._made_indexes[column.key] = (values, sorted_values)
         return sorted_values
 

@@ -37,7 +37,7 @@ class IndexUsage:
         if time.monotonic() - self._time_saved > SAVE_EVERY:
             self.save()
 
-    def last_used(self, stem: str) -> dt.datetime | None:
+    def last_use(self, stem: str) -> dt.datetime | None:
         """The last use in UTC; None if unknown. Reads the file, to which other processes write too."""
         seconds = max(self._last_uses.get(stem, 0.0), _read(self._file).get(stem, 0.0))
         return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None

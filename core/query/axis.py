@@ -96,7 +96,7 @@ def _place_converter(
 
 FINE_BINS = 240
 """The approximate number of bins between the 1st and the 99th percentile; the bars of a card combine them."""
-CLIPPED = 32_767
+FARTHEST_BIN = 32_767
 """Bins with a higher number than this are counted in this one; likewise below its negative."""
 _LARGEST = int(sys.float_info.max)
 
@@ -112,13 +112,13 @@ class Scale:
     whole: bool
 
     def number(self, axis: Axis) -> str:
-        """SQL for the number of a value's bin; null if it is further than `CLIPPED` from bin 0, or if there
-        is none. Multiplying is faster than dividing, and the half unit guards whole numbers against rounding
-        errors."""
+        """SQL for the number of a value's bin; null if it is further than `FARTHEST_BIN` from bin 0, or if
+        there is none. Multiplying is faster than dividing, and the half unit guards whole numbers against
+        rounding errors."""
         place = axis.value.sql("duckdb")
         if self.whole:
             origin = self.first * self.of
-            exact = abs(origin) + CLIPPED * self.of < 2**52
+            exact = abs(origin) + FARTHEST_BIN * self.of < 2**52
             moved = f"({place})::DOUBLE - {origin}" if exact else f"(({place})::HUGEINT - {origin})::DOUBLE"
             inside = f"({moved} + 0.5::DOUBLE) * {1 / self.of!r}::DOUBLE"
         else:

@@ -156,7 +156,7 @@ def _edge_literal(exact: Exact, kind: pa.DataType) -> exp.Expr:
     return cast_to(literal(exact, kind), kind)
 
 
-MOST = 1000
+MOST_RANGES = 1000
 LOW, HIGH = "low", "high"
 
 
@@ -191,8 +191,8 @@ def _with_field(fields: Fields, field: Field) -> Fields:
 
 
 def _checked_edges(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Edges:
-    if not 2 <= len(edges) <= MOST + 1:
-        raise BadQuery(f"{place}: {len(edges)} ends make no ranges", fix=f"Give 2 to {MOST + 1:,}")
+    if not 2 <= len(edges) <= MOST_RANGES + 1:
+        raise BadQuery(f"{place}: {len(edges)} ends make no ranges", fix=f"Give 2 to {MOST_RANGES + 1:,}")
     try:
         return checked_edges(edges, kind)
     except (ValueError, OverflowError) as error:
@@ -201,8 +201,8 @@ def _checked_edges(edges: Sequence[Any], name: str, kind: pa.DataType, place: st
 
 def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.DataType) -> Edges:
     """Bounds of ranges of equal width from the least to the greatest finite value."""
-    if not 1 <= parts <= MOST:
-        raise BadQuery(f"{rows.fields.place}: {parts} ranges", fix=f"Give 1 to {MOST:,}")
+    if not 1 <= parts <= MOST_RANGES:
+        raise BadQuery(f"{rows.fields.place}: {parts} ranges", fix=f"Give 1 to {MOST_RANGES:,}")
     if kind_of(kind) in (Kind.TEXT, Kind.TIME):
         raise BadQuery(
             f"{rows.fields.place}: '{name}' ({kind}) has no width", fix="Give the ends of the ranges"

@@ -21,7 +21,7 @@ from lamella.core.filters.kinds import COMPARABLE, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.query import card_cache
-from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, range_filter, value_filter
+from lamella.core.query.axis import FARTHEST_BIN, FINE_BINS, Axis, Scale, range_filter, value_filter
 from lamella.core.query.card_cache import saved_value
 from lamella.core.query.column_figures import ColumnFigures, Measures, TopValues, columns_of, types_of
 from lamella.core.query.duckdb_types import from_duckdb
@@ -405,7 +405,7 @@ class _CardQuery:
         sample = self._rows if small else sample_of(self._snapshot, [self._name], self._job)
         scale = self._scale(connection, axis, sample)
         figures = self._count_bins(connection, axis, scale)
-        outside = sum(n for number, n in figures.bins.items() if abs(number) == CLIPPED)
+        outside = sum(n for number, n in figures.bins.items() if abs(number) == FARTHEST_BIN)
         if not small and outside > 0.01 * sum(figures.bins.values()):  # the sample was not representative
             scale = self._scale(connection, axis, self._rows)
             figures = self._count_bins(connection, axis, scale)
@@ -445,7 +445,7 @@ class _CardQuery:
             nans, below, above = also["nans"], also["below"], also["above"]
             low = also["low"] if below or not bins else low
             high = also["high"] if above or not bins else high
-            for end, count in ((-CLIPPED, also["finite_below"]), (CLIPPED, also["finite_above"])):
+            for end, count in ((-FARTHEST_BIN, also["finite_below"]), (FARTHEST_BIN, also["finite_above"])):
                 if count:
                     bins[end] = bins.get(end, 0) + count
         return Figures(rows, rows - present, nans, sum(answer["distinct"]), True, low, high, bins)

@@ -18,7 +18,7 @@ from lamella.core.query.steps import Compute, Limit, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
 
-MOST_COMPUTED = 2_000_000
+MOST_COMPUTED_ROWS = 2_000_000
 """For more rows, a computed column is not computed in full only to describe it."""
 
 
@@ -67,11 +67,11 @@ class ComputedView:
 
     def can_profile(self, name: str) -> bool:
         """Whether figures of a column may be requested: those of a computed column need every row."""
-        return name not in self.computed_names or self.snapshot.num_rows <= MOST_COMPUTED
+        return name not in self.computed_names or self.snapshot.num_rows <= MOST_COMPUTED_ROWS
 
     def rows_of(self, name: str, job: Job) -> tuple[Snapshot, Filter | None]:
         """All rows of a column, and the filter on them, for a card or a profile. For a computed column of
-        more than `MOST_COMPUTED` rows this takes long. Blocks."""
+        more than `MOST_COMPUTED_ROWS` rows this takes long. Blocks."""
         where = self.query.where
         if name not in self.computed_names:
             return self.snapshot, where

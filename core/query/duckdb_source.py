@@ -44,7 +44,7 @@ from lamella.core.scan.read import (
 )
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 
-MOST_REMEMBERED = 1 << 14
+MOST_REQUESTED_COLUMNS = 1 << 14
 
 _columns_read: set[tuple[Footer, str]] = set()
 _lock = threading.Lock()
@@ -175,7 +175,7 @@ def _were_requested(columns: set[tuple[Footer, str]]) -> bool:
         if _columns_read >= columns:
             _columns_read.difference_update(columns)
             return True
-        if len(_columns_read) >= MOST_REMEMBERED:
+        if len(_columns_read) >= MOST_REQUESTED_COLUMNS:
             _columns_read.clear()
         _columns_read.update(columns)
         return False

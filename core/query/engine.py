@@ -129,8 +129,8 @@ class CountedCache(Generic[K, V]):
             self._entries.clear()
 
 
-KEPT_CONFINED = 4
-MOST_KEPT = 16
+MOST_CONFINED_ENGINES = 4
+MOST_CURSORS = 16
 """The number of prepared cursors that an engine keeps."""
 
 
@@ -259,7 +259,7 @@ class Engine:
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reads_elsewhere = False
-        self.cache = CountedCache[Hashable, Any](MOST_KEPT)
+        self.cache = CountedCache[Hashable, Any](MOST_CURSORS)
         call_after_fork(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -280,19 +280,19 @@ class Engine:
         self._lock = threading.Lock()
         never_finalize(self._connection)
         never_finalize(self.cache)
-        self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
+        self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_CURSORS)
 
     def begin_anew(self) -> None:
         """Drop the connection: after an internal error DuckDB no longer answers."""
         with self._lock:
-            self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
+            self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_CURSORS)
 
     def close(self) -> None:
         """Close the connection, and with it all cursors."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
+                self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_CURSORS)
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -329,7 +329,7 @@ class _ConfinedEngines:
             engine = self._engines.get(confined) or Engine(confined, memory_limit())
             self._engines[confined] = engine
             self._engines.move_to_end(confined)
-            if len(self._engines) > KEPT_CONFINED:
+            if len(self._engines) > MOST_CONFINED_ENGINES:
                 self._engines.popitem(last=False)
             return engine
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, kind_of
 from lamella.core.jobs import Job
-from lamella.core.query.axis import CLIPPED, Scale, value_filter
+from lamella.core.query.axis import FARTHEST_BIN, Scale, value_filter
 from lamella.core.query.builder import Query, query_of
 from lamella.core.query.cards import KEPT_BYTES, ColumnCard, Figures, TopValue, card, shown_values, top_values
 from lamella.core.query.column_figures import ColumnFigures, ColumnValues, Measures
@@ -164,7 +164,7 @@ def _of_rows(figures: ColumnFigures) -> Measures:
 def _bin(figures: ColumnFigures, scale: Scale) -> Measures:
     """`bin`: the number of a finite value's bin; null for other values."""
     assert figures.axis is not None
-    outside = f"CASE WHEN {figures.place} < {scale.edge(0)!r} THEN {-CLIPPED} ELSE {CLIPPED} END"
+    outside = f"CASE WHEN {figures.place} < {scale.edge(0)!r} THEN {-FARTHEST_BIN} ELSE {FARTHEST_BIN} END"
     number = f"coalesce({scale.number(figures.axis)}, {outside})"
     return {"bin": (f"CASE WHEN {figures.is_finite or 'v IS NOT NULL'} THEN {number} END", pa.int64())}
 

@@ -264,7 +264,7 @@ class RowSearch:
         positions = served.positions
         if self.start:
             positions = positions[np.searchsorted(positions, self.start) :]
-        reads = partial(_reads, self.snapshot, served.looked_at)
+        reads = partial(_reads, self.snapshot, served.compared_positions)
         return SearchResult(positions, reads, self.strategy, served.index)
 
     def _by_words(self, job: Job) -> SearchResult:
@@ -533,7 +533,7 @@ def _grow(answer: np.ndarray, filled: int, least: int, at_most: int) -> np.ndarr
 MOST_BYTES = 64 << 20
 SMALL_ROWS = 500_000
 """Up to this many rows, an order is cached whole the second time its first rows are requested."""
-MOST_ASKED = 64
+MOST_KEYS = 64
 
 OrderKey = tuple[object, ...]
 """A snapshot, a filter and a sort."""
@@ -552,7 +552,7 @@ class _RecentKeys:
             again = key in self._keys
             self._keys[key] = None
             self._keys.move_to_end(key)
-            if len(self._keys) > MOST_ASKED:
+            if len(self._keys) > MOST_KEYS:
                 self._keys.popitem(last=False)
         return again
 

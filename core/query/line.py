@@ -219,7 +219,7 @@ def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
 
 
 MOST_ANSWERS = 4
-MOST_ARRANGED = 2_000_000
+MOST_TREE_GROUPS = 2_000_000
 """The largest number of groups that is shown as a tree."""
 
 
@@ -394,8 +394,8 @@ def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | Non
     left_out = next((key for key in group.keys if key not in view.schema.names), None)
     if left_out is not None:
         return f"no subtotals: a later step leaves out '{left_out}'"
-    if view.num_rows > MOST_ARRANGED:
-        return f"no subtotals of more than {MOST_ARRANGED:,} groups"
+    if view.num_rows > MOST_TREE_GROUPS:
+        return f"no subtotals of more than {MOST_TREE_GROUPS:,} groups"
     return ""
 
 

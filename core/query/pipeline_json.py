@@ -35,7 +35,7 @@ from lamella.core.query.steps import (
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.validation import MOST_ROWS
 
-_MALFORMED = (
+_MALFORMED_ERRORS = (
     KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, BadFilter,
 )  # fmt: skip
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -51,7 +51,7 @@ def from_json(obj: Any) -> Pipeline:
     """Raises `BadQuery` if `obj` is not what `to_json` returns."""
     try:
         return _pipeline(obj)
-    except _MALFORMED as error:
+    except _MALFORMED_ERRORS as error:
         raise BadQuery("the saved query cannot be read", f"{type(error).__name__}: {error}") from error
 
 
@@ -80,7 +80,7 @@ def step_from_json(obj: Any) -> Step:
     """Raises `BadQuery` if `obj` is not what `step_to_json` returns."""
     try:
         return _step(obj)
-    except _MALFORMED as error:
+    except _MALFORMED_ERRORS as error:
         raise BadQuery("the saved step cannot be read", f"{type(error).__name__}: {error}") from error
 
 

@@ -269,7 +269,7 @@ class _Writer:
             self._needs("lamella.core.query.expressions", "when")
             chosen = ", ".join(map(self._operand, call.arguments[1:]))
             return f"when({self._condition(first.filter)}, {chosen})"
-        if call.function in _OF_MANY:
+        if call.function in _VARIADIC_FUNCTIONS:
             self._needs("lamella.core.query.expressions", call.function)
             return f"{call.function}({', '.join(map(self._operand, call.arguments))})"
         self._needs("lamella.core.query.expressions", "call")
@@ -341,7 +341,7 @@ _SIGNS = {
 }
 _METHODS = frozenset(FUNCTIONS) - {*_SIGNS, "negate", "abs", "coalesce", "least", "greatest", "when", "cast"}
 """Functions that are methods of a value."""
-_OF_MANY = frozenset({"coalesce", "least", "greatest"})
+_VARIADIC_FUNCTIONS = frozenset({"coalesce", "least", "greatest"})
 
 
 def _quote(text: str) -> str:

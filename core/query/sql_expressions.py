@@ -145,7 +145,7 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GTE: ("gte", "lt"),
 }
 """The operator, and the operator that is true where the comparison is false in SQL."""
-_MIRRORED = {"lt": "gt", "gt": "lt", "lte": "gte", "gte": "lte"}
+_MIRRORED_OPERATORS = {"lt": "gt", "gt": "lt", "lte": "gte", "gte": "lte"}
 _ARGUMENTS: dict[type[exp.Expr], set[str]] = {
     exp.Column: {"this", "table"},
     exp.In: {"this", "expressions"},
@@ -234,7 +234,7 @@ class Conditions:
             test = Predicate(self._scope.name(bare(left.this)), "mod", values)
             return self._either_way(test, operator == "eq")
         if not isinstance(_fold(left)[0], exp.Column):
-            left, right, operator = right, left, _MIRRORED.get(operator, operator)
+            left, right, operator = right, left, _MIRRORED_OPERATORS.get(operator, operator)
         column, folds = _fold(left)
         name = self._scope.name(column)
         if isinstance(right, exp.Column):

@@ -19,7 +19,7 @@ from lamella.core.query.steps import Aggregate, Group, Limit, Pipeline, Select, 
 from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Snapshot
 
-MOST_KEPT = 64
+MOST_STATEMENTS = 64
 LONGEST = 16_384
 
 _statements: WeakKeyDictionary[Snapshot, OrderedDict[Pipeline, Statement]] = WeakKeyDictionary()
@@ -76,5 +76,5 @@ def _keep(pipeline: Pipeline, snapshot: Snapshot, statement: Statement) -> None:
     with _lock:
         statements = _statements.setdefault(snapshot, OrderedDict())
         statements[pipeline] = statement
-        if len(statements) > MOST_KEPT:
+        if len(statements) > MOST_STATEMENTS:
             statements.popitem(last=False)

@@ -108,7 +108,7 @@ class Storage:
 
     rows: int
     memory_rows: int
-    deleted: int
+    num_deleted: int
     files: tuple[StoredFile, ...]
     groups: tuple[StoredGroup, ...]
     columns: tuple[StoredColumn, ...]
@@ -120,7 +120,7 @@ class Storage:
         return sum(file.bytes for file in self.files)
 
     @property
-    def skipped(self) -> int:
+    def num_skipped(self) -> int:
         """The number of row groups that the filter skips."""
         return sum(not group.is_read for group in self.groups)
 

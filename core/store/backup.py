@@ -21,7 +21,7 @@ from lamella.core.store.folder import Layout, sync
 from lamella.core.store.paths import CATALOG, StorePaths, entries, refuse_store_name
 
 PART = ".part"
-NOT_BACKED_UP, NOT_RESTORED = "the backup could not be written", "the store could not be restored here"
+BACKUP_FAILURE, RESTORE_FAILURE = "the backup could not be written", "the store could not be restored here"
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     """
     catalog.refuse_replaced_catalog()
     source = catalog.path.parent
-    with _disk_problems(target, NOT_BACKED_UP, link):
+    with _disk_problems(target, BACKUP_FAILURE, link):
         earlier = refuse_other_target(source, target)
 
     def ready(part: Path) -> None:
@@ -193,12 +193,12 @@ def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
             refuse_open(target)
         mark(target, source, [*earlier, checksum_of(part)])
 
-    with _disk_problems(target, NOT_BACKED_UP, link), _removed_if_new(target):
+    with _disk_problems(target, BACKUP_FAILURE, link), _removed_if_new(target):
         mark(target, source, earlier)
         return _copy_store(catalog, target, link, job, ready)
 
 
-def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = NOT_RESTORED) -> Backup:
+def restore(backup: Path, target: Path, link: bool, job: Job, failed: str = RESTORE_FAILURE) -> Backup:
     """Copy a backup, or any store nobody writes to, to a new folder. `failed` says what could not be done if
     the disk refuses it.
 

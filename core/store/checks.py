@@ -40,7 +40,7 @@ from lamella.core.store.evolution import Cast, LostValues, cast_values
 from lamella.core.store.row_lookup import matches
 from lamella.core.store.table_version import Metadata, TableVersion
 
-MOST_NAMED = 5
+MOST_EXAMPLES = 5
 Rows = Callable[[int], str]
 """Describes the row of a value, by the value's index."""
 
@@ -345,7 +345,7 @@ def _refuse_rows(
         raise _declaration_error(table, column, "required", f"{_rows(len(null))} null", all_ids[null])
     wrong = checks.forbidden_indices(values) if allowed else np.empty(0, np.int64)
     if len(wrong):
-        some = [f"{_text(values[int(i)])} ({ID} {all_ids[i]})" for i in wrong[:MOST_NAMED]]
+        some = [f"{_text(values[int(i)])} ({ID} {all_ids[i]})" for i in wrong[:MOST_EXAMPLES]]
         violation = f"{_rows(len(wrong))} other values"
         raise _declaration_error(table, column, f"one of {_listing(checks)}", violation, all_ids[wrong], some)
     if unique:
@@ -362,7 +362,7 @@ def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa
     if len(again):
         some = [
             f"{_text(present[int(i)])} ({ID} {ids[present_rows[first[i]]]} and {ids[present_rows[i]]})"
-            for i in again[:MOST_NAMED]
+            for i in again[:MOST_EXAMPLES]
         ]
         violation = f"{_rows(len(again))} a value of an earlier row"
         raise _declaration_error(table, column, "unique", violation, ids[present_rows[again]], some)
@@ -371,7 +371,7 @@ def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa
 def _declaration_error(
     table: str, column: Column, check: str, violation: str, ids: np.ndarray, some: Sequence[str] = ()
 ) -> BrokenCheck:
-    examples = list(some) or [f"{ID} {i}" for i in ids[:MOST_NAMED]]
+    examples = list(some) or [f"{ID} {i}" for i in ids[:MOST_EXAMPLES]]
     more = ", …" if len(ids) > len(examples) else ""
     return BrokenCheck(
         f"{table}: column '{column.name}' cannot be {check}: {violation}",
@@ -388,8 +388,8 @@ def _rows(count: int) -> str:
 
 def _listing(checks: ColumnChecks) -> str:
     values = () if checks.allowed_values is None else checks.to_checks.one_of
-    some = ", ".join(shown(value) for value in values[: 2 * MOST_NAMED])
-    return some + (", …" if len(values) > 2 * MOST_NAMED else "")
+    some = ", ".join(shown(value) for value in values[: 2 * MOST_EXAMPLES])
+    return some + (", …" if len(values) > 2 * MOST_EXAMPLES else "")
 
 
 def _text(value: pa.Scalar) -> str:

@@ -23,8 +23,8 @@ from lamella.core.scan.take import KeyCodes
 
 DEFAULT = b"lamella.default"
 CHECKS = b"lamella.checks"
-ONE_OF = b"lamella.one_of"
-RULES = frozenset({DEFAULT, CHECKS, ONE_OF})
+ALLOWED_VALUES = b"lamella.one_of"
+RULES = frozenset({DEFAULT, CHECKS, ALLOWED_VALUES})
 _FLAGS = ("required", "unique")
 Notes = dict[tuple[int, bytes], bytes]
 """Metadata by column id and key."""
@@ -99,7 +99,7 @@ def rules_in(table: str, notes: Notes) -> TableRules:
             defaults[column] = _values(table, column, value, 1)
         elif key == CHECKS:
             checks[column] = replace(checks.get(column, NO_CHECKS), **_flags(table, column, value))
-        elif key == ONE_OF:
+        elif key == ALLOWED_VALUES:
             checks[column] = replace(
                 checks.get(column, NO_CHECKS), allowed_values=_values(table, column, value)
             )
@@ -114,12 +114,14 @@ def with_default(notes: Notes, column: int, default: pa.Array | None) -> Notes:
 
 def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
     """Return `notes` with these checks of the column."""
-    remaining = {at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ONE_OF))}
+    remaining = {
+        at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ALLOWED_VALUES))
+    }
     flags = [flag for flag in _FLAGS if getattr(checks, flag)]
     if flags:
         remaining[column, CHECKS] = json.dumps(flags).encode()
     if checks.allowed_values is not None:
-        remaining[column, ONE_OF] = _bytes(checks.allowed_values)
+        remaining[column, ALLOWED_VALUES] = _bytes(checks.allowed_values)
     return remaining
 
 

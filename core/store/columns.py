@@ -54,9 +54,9 @@ TABLE = 0
 """The column id for the metadata of the table itself."""
 Values = Mapping[str | bytes, str | bytes | None]
 _FIELD_ID = b"PARQUET:field_id"
-REQUIRED = b"lamella.required"
+NOT_NULL = b"lamella.required"
 """The metadata key of a column that was declared without nulls; it is removed when a null arrives."""
-_OWN_KEYS = frozenset({REQUIRED, CAST_FROM}) | RULES
+_OWN_KEYS = frozenset({NOT_NULL, CAST_FROM}) | RULES
 """The metadata keys that Lamella uses itself."""
 
 
@@ -72,18 +72,18 @@ def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
         own = _OWN_KEYS | {_FIELD_ID}
         noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key not in own}
         if not field.nullable:
-            noted[keys[field.name], REQUIRED] = b""
+            noted[keys[field.name], NOT_NULL] = b""
     return noted
 
 
 def with_nulls_noted(change: Change, metadata: Metadata) -> Change:
     """Return `change` with the "required" mark removed from columns that get a null."""
     noted = metadata if change.metadata is None else change.metadata
-    required = [key for key, name in noted if name == REQUIRED]
+    required = [key for key, name in noted if name == NOT_NULL]
     gained = {key for key in required if _gets_null(change, key)}
     if not gained:
         return change
-    notes = {about: value for about, value in noted.items() if about[1] != REQUIRED or about[0] not in gained}
+    notes = {about: value for about, value in noted.items() if about[1] != NOT_NULL or about[0] not in gained}
     return replace(change, metadata=notes)
 
 
@@ -114,7 +114,7 @@ def with_metadata(state: TableVersion) -> pa.Schema:
     for (column, key), value in state.metadata.items():
         if key not in _OWN_KEYS:
             by_column.setdefault(column, {})[key] = value
-    required = {key for key, name in state.metadata if name == REQUIRED}
+    required = {key for key, name in state.metadata if name == NOT_NULL}
     required |= {key for key, checks in state.rules.checks.items() if checks.required}
     fields = [pa.field(c.name, c.type, c.key not in required, by_column.get(c.key)) for c in state.columns]
     return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))

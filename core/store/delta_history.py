@@ -50,7 +50,7 @@ from lamella.core.transfer.writer import Rows, Values, unique_names
 ENGINE = "Lamella"
 NOTE = "lamella"
 """The key in a commit's information that records the version of the table."""
-KEPT_FOR = "interval 5200 weeks"
+RETENTION_PERIOD = "interval 5200 weeks"
 """The retention period, so long that a clean-up of the Delta table removes nothing of its history."""
 COMMITS_A_CHECKPOINT = 100
 _NAME = re.compile(r"rows-(\d+)-(\d+)-[^/]*")
@@ -411,8 +411,8 @@ class _HistoryWriter:
             "createdTime": self.milliseconds,
             "configuration": {
                 "delta.enableInCommitTimestamps": "true",
-                "delta.logRetentionDuration": KEPT_FOR,
-                "delta.deletedFileRetentionDuration": KEPT_FOR,
+                "delta.logRetentionDuration": RETENTION_PERIOD,
+                "delta.deletedFileRetentionDuration": RETENTION_PERIOD,
                 **(configuration_of(schema) or {}),
             },
         }

@@ -92,7 +92,7 @@ def free_name(folder: Path) -> Path:
     return next(path for path in itertools.chain([folder], numbered) if not os.path.lexists(path))
 
 
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+_RESERVED_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 """The names of devices of Windows."""
 
 
@@ -101,7 +101,7 @@ def folder_name_problem(name: str) -> str:
     odd = control_character(name) or next((f"'{mark}'" for mark in name if mark in '/\\:*?"<>|'), "")
     if odd:
         return f"The name of a folder cannot contain {odd}."
-    if _RESERVED.match(name) or (name.endswith((" ", ".")) and name.strip(".")):
+    if _RESERVED_NAME.match(name) or (name.endswith((" ", ".")) and name.strip(".")):
         return f"Windows does not allow '{name}' as the name of a folder."
     if name in ("", ".", "..", "~"):
         return f"'{name}' cannot be the name of a folder." if name else "A folder needs a name."

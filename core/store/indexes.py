@@ -89,7 +89,7 @@ def _following(index: Index, moved: Mapping[int, int], after: TableVersion) -> I
         return None
     columns = [next(column for column in after.columns if column.key == key) for key in keys]
     try:
-        kind_of(index.kind).checked(after.row.name, columns, index.options)
+        kind_of(index.kind).check_options(after.row.name, columns, index.options)
     except BadData:
         return None
     return replace(index, keys=keys)
@@ -157,7 +157,7 @@ class Indexes(Sequence[TableIndex]):
         made_by, state, place = kind_of(kind), self._reader.current(), self._reader.indexes.place
         indexed = [_own_column(state, name) for name in names]
         keys = tuple(column.key for column in indexed)
-        index = Index(kind, keys, made_by.checked(state.row.name, indexed, options))
+        index = Index(kind, keys, made_by.check_options(state.row.name, indexed, options))
         self._refuse_twice(state, index)
         try:
             with disk_problems(place.folder):
@@ -196,7 +196,7 @@ class Indexes(Sequence[TableIndex]):
                 built += path is not None
                 rows += live
             num_bytes += 0 if path is None else _size_of(path)
-        last_used = indexes.usage.last_used(index.stem)
+        last_used = indexes.usage.last_use(index.stem)
         return IndexStatus(describe(index, state), num_bytes, rows, pending, built, data_files, last_used)
 
     def drop(self, columns: str | Sequence[str], kind: str = "sorted") -> None:

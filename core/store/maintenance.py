@@ -275,7 +275,7 @@ class Upkeep:
 
     def index_new_files(self, job: Job) -> None:
         """Complete the indexes for the files of the newest version. A failure does not affect the version."""
-        if self._catalog.open_group is not None or not self._reader.indexes.listed:
+        if self._catalog.open_group is not None or not self._reader.indexes.definitions:
             return
         try:
             self._reader.indexes.keep_up(self._reader.current().snapshot, job)

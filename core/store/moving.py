@@ -17,7 +17,7 @@ from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store, refuse_store_name
 
-NOT_MOVED = "the store could not be moved"
+MOVE_FAILURE = "the store could not be moved"
 OPEN, CLOSE = "the store is open, here or in another program", "Close it, then move it"
 
 
@@ -108,7 +108,7 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
     rebuilt when they are needed."""
     with _disk_problems(source):
         before = _catalog_stamp(source)
-    restored = restore(source, target, False, job, NOT_MOVED)
+    restored = restore(source, target, False, job, MOVE_FAILURE)
     try:
         with _disk_problems(target):
             sync(target.parent)
@@ -159,4 +159,4 @@ def _disk_problems(place: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         fix = "Check that the disk is connected and has space, and that you may write to it"
-        raise FileProblem(place, NOT_MOVED, why, fix) from error
+        raise FileProblem(place, MOVE_FAILURE, why, fix) from error

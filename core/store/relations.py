@@ -151,7 +151,7 @@ class StoreRelations(Sequence[Relation]):
         """The links from a table to others, in the order of the relations; a relation of the table to itself
         has two. Relations that cannot be followed are included: see `Relation.problem`."""
         name = text_of(table, f"store {self._place}: the table name")
-        return self._catalog.cached_read(("links of", name), partial(self._links_of, name))
+        return self._catalog.read_through_cache(("links of", name), partial(self._links_of, name))
 
     def between(
         self, table: str, other: str, through: str | None = None, direction: Direction | None = None
@@ -166,7 +166,7 @@ class StoreRelations(Sequence[Relation]):
             raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
         for name in (table, other):
             text_of(name, f"store {self._place}: the table name")
-        links = self._catalog.cached_read(("links", table, other), partial(self._links, table, other))
+        links = self._catalog.read_through_cache(("links", table, other), partial(self._links, table, other))
         if not links:
             raise StoreProblem(
                 f"store {self._place}: no relation leads between {table} and {other}",

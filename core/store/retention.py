@@ -73,7 +73,7 @@ def problems(state: TableVersion, quick: bool) -> Iterator[str]:
     """Yield sentences about damage in the indexes."""
     if state.snapshot.indexes is not None:
         indexes = indexes_of(state.snapshot)
-        for index in indexes.listed:
+        for index in indexes.definitions:
             yield from kind_of(index.kind).problems(indexes.place, index, state.snapshot, quick)
 
 

@@ -83,7 +83,7 @@ def _fulltext(
     columns."""
     present = {column.key for column in snapshot.columns}
     enough = present.intersection if earlier else present.issuperset
-    listed = indexes.listed
+    listed = indexes.definitions
     usable = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
     if on is None:
         if not usable:

@@ -148,8 +148,8 @@ def test_every_type_is_found_and_sorted_as_without(
 ) -> None:
     kinds = {"x": kind, "y": data.draw(st.sampled_from(sorted(TYPES)))}
     count = data.draw(st.integers(1, 12))
-    few, much_fewer = data.draw(st.sampled_from([(runs.FEW_LISTED, 1), (0, 1), (0, 1_000)]))
-    limits.setattr(runs, "FEW_LISTED", few)
+    few, much_fewer = data.draw(st.sampled_from([(runs.FEW_VALUES, 1), (0, 1), (0, 1_000)]))
+    limits.setattr(runs, "FEW_VALUES", few)
     limits.setattr(sorted_values, "MUCH_FEWER", much_fewer)
     rows = typed(kinds, {name: data.draw(cells(k, count)) for name, k in kinds.items()})
     for left in store.tables:

@@ -187,7 +187,7 @@ class RowGroupStrip(QWidget):
 def groups_text(storage: Storage) -> str:
     total = len(storage.groups)
     groups = quantity(total, "row group")
-    return f"{groups}, {storage.skipped:,} skipped by the filter" if storage.skipped else groups
+    return f"{groups}, {storage.num_skipped:,} skipped by the filter" if storage.num_skipped else groups
 
 
 class KindPainter(QStyledItemDelegate):
@@ -356,7 +356,7 @@ class TablePage(QWidget):
             if storage.files and storage.memory_rows
             else []
         )
-        parts += [f"{storage.deleted:,} deleted"] if storage.deleted else []
+        parts += [f"{storage.num_deleted:,} deleted"] if storage.num_deleted else []
         self.figures.setText(" · ".join(parts))
         self.strip.show_storage(storage)
         self.groups.setText(groups_text(storage))

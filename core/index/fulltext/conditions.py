@@ -24,7 +24,7 @@ from lamella.core.scan.read import live_positions, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
 CACHE_BYTES = 64 << 20
-_known: LruCache[tuple[object, ...], np.ndarray] = LruCache(CACHE_BYTES)
+_known_positions: LruCache[tuple[object, ...], np.ndarray] = LruCache(CACHE_BYTES)
 """Positions by snapshot, index and words."""
 
 
@@ -34,10 +34,10 @@ def rows_with_words(snapshot: Snapshot, condition: Predicate, job: Job) -> np.nd
     column = snapshot.column(condition.column)
     index, text = index_with(snapshot, column), str(condition.values[0])
     key = (snapshot.token, index.stem, column.key, text)
-    positions = _known.get([key])[0]
+    positions = _known_positions.get([key])[0]
     if positions is None:
         positions = _search(snapshot, index, column, text, job)
-        _known.put([(key, positions)])
+        _known_positions.put([(key, positions)])
     return positions
 
 
@@ -56,8 +56,8 @@ def read_words(text: str, name: str) -> Node:
 
 def index_with(snapshot: Snapshot, column: Column) -> Index:
     """A full-text index of a column, preferably of it alone. Raises `BadSearch`."""
-    listed = snapshot.indexes.listed if isinstance(snapshot.indexes, OpenIndexes) else ()
-    named = [index for index in listed if index.kind == FULLTEXT and column.key in index.keys]
+    definitions = snapshot.indexes.definitions if isinstance(snapshot.indexes, OpenIndexes) else ()
+    named = [index for index in definitions if index.kind == FULLTEXT and column.key in index.keys]
     present = {present_column.key for present_column in snapshot.columns}
     usable = [index for index in named if present.issuperset(index.keys)]
     if column.path or not usable:
@@ -69,7 +69,7 @@ def _in_column(node: Node, name: str) -> Node:
     """Restrict a search in an index of several columns to this one."""
     if isinstance(node, Leaf):
         return replace(node, column=name)
-    parts = (node.required, node.wanted, node.excluded)
+    parts = (node.required_nodes, node.optional_nodes, node.excluded_nodes)
     return Clauses(*(tuple(_in_column(child, name) for child in part) for part in parts))
 
 

@@ -45,20 +45,20 @@ class Layer:
 @dataclass(frozen=True, eq=False)
 class PlacedPart:
     """A part in a snapshot. Its rows are at `positions`, with -1 for those that have changed since. None
-    means consecutive rows from `start` on, except those at positions in `gone`."""
+    means consecutive rows from `start` on, except those at positions in `stale_positions`."""
 
     part: Part
     positions: np.ndarray | None = None
     start: int = 0
-    gone: np.ndarray = field(default_factory=lambda: EMPTY)
+    stale_positions: np.ndarray = field(default_factory=lambda: EMPTY)
 
     @cached_property
-    def left_out(self) -> int:
+    def num_stale(self) -> int:
         """The number of the part's documents that are not rows of the snapshot."""
         rows = self.part.rows
         if self.positions is not None:
             return self.part.documents - int((self.positions >= 0).sum())
-        low, high = np.searchsorted(self.gone, (self.start, self.start + rows))
+        low, high = np.searchsorted(self.stale_positions, (self.start, self.start + rows))
         return self.part.documents - rows + int(high - low)
 
     def at(self, rows: np.ndarray) -> np.ndarray:
@@ -67,7 +67,11 @@ class PlacedPart:
             placed: np.ndarray = self.positions[rows]
             return placed
         positions = rows + self.start
-        return np.where(among(positions, self.gone), -1, positions) if len(self.gone) else positions
+        return (
+            np.where(among(positions, self.stale_positions), -1, positions)
+            if len(self.stale_positions)
+            else positions
+        )
 
     def rows_at(self, positions: np.ndarray) -> np.ndarray:
         """The rows at these positions, ascending."""
@@ -75,7 +79,7 @@ class PlacedPart:
             rows: np.ndarray = np.flatnonzero(among(self.positions, positions))
             return rows
         low, high = np.searchsorted(positions, (self.start, self.start + self.part.rows))
-        return without(positions[low:high], self.gone) - self.start
+        return without(positions[low:high], self.stale_positions) - self.start
 
 
 class Pending:
@@ -175,7 +179,7 @@ def _layers(
 
 
 KEPT_OPEN = 1_024
-KEPT_PLACED = 4
+MOST_PLACEMENTS = 4
 SECONDS_A_CHECK = 0.05
 
 log = logging.getLogger(__name__)
@@ -241,7 +245,7 @@ class OpenFulltext:
     def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[PlacedPart]:
         own_columns = (c for c in snapshot.columns if c.key in index.keys and not c.path)
         columns = sorted(own_columns, key=lambda column: column.key)
-        gone = union(snapshot.deleted_positions, changed_positions(snapshot, columns))
+        stale_positions = union(snapshot.deleted_positions, changed_positions(snapshot, columns))
         placed = []
         for number, segment in enumerate(snapshot.segments):
             if isinstance(segment, FileSegment):
@@ -249,14 +253,14 @@ class OpenFulltext:
                 covering = self._covering(index, segment, snapshot, job)
                 start = int(snapshot.segment_starts[number])
                 parts = zip(covering.starts, covering.parts, strict=True)
-                placed += [PlacedPart(part, None, start + first, gone) for first, part in parts]
+                placed += [PlacedPart(part, None, start + first, stale_positions) for first, part in parts]
         having = (index, tuple(column.key for column in columns))
         with self._one_at_a_time:
             pending = self._pending.setdefault(having, Pending(language_of(index)))
         placed += pending.of(snapshot, columns, _usual((p.part.rows, p.part.lengths) for p in placed))
         with self._one_at_a_time:
             self._placed_parts[at] = placed
-            if len(self._placed_parts) > KEPT_PLACED:
+            if len(self._placed_parts) > MOST_PLACEMENTS:
                 self._placed_parts.popitem(last=False)
         return placed
 
@@ -323,7 +327,7 @@ class FulltextKind:
     """The kind of full-text indexes. Options: `language`, whose stemmer is used (None for no stemming);
     `weights` by column."""
 
-    def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
+    def check_options(self, table: str, columns: Sequence[Column], options: Options) -> Options:
         for name in options:
             if name not in (LANGUAGE, WEIGHTS):
                 raise UnknownName(name, f"{table}: a full-text index", [LANGUAGE, WEIGHTS])

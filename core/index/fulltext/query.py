@@ -48,12 +48,13 @@ class Near:
 
 @dataclass(frozen=True)
 class Clauses:
-    """All of `required`, none of `excluded`, and at least one of `wanted` if nothing is required. Further
-    wanted nodes increase a row's score. With only excluded nodes, it matches every other row."""
+    """All of `required_nodes`, none of `excluded_nodes`, and at least one of `optional_nodes` if nothing is
+    required. Further optional nodes increase a row's score. With only excluded nodes, it matches every other
+    row."""
 
-    required: tuple[Node, ...] = ()
-    wanted: tuple[Node, ...] = ()
-    excluded: tuple[Node, ...] = ()
+    required_nodes: tuple[Node, ...] = ()
+    optional_nodes: tuple[Node, ...] = ()
+    excluded_nodes: tuple[Node, ...] = ()
 
 
 Leaf = Words | Beginning | Near
@@ -64,7 +65,7 @@ def leaves(node: Node) -> list[Leaf]:
     """The leaves that make a row match, in order; excluded ones are left out."""
     if not isinstance(node, Clauses):
         return [node]
-    return [leaf for child in (*node.required, *node.wanted) for leaf in leaves(child)]
+    return [leaf for child in (*node.required_nodes, *node.optional_nodes) for leaf in leaves(child)]
 
 
 DEEPEST = 50
@@ -139,7 +140,7 @@ class _Reader:
     def _either(self, column: str | None) -> list[Node]:
         """No node or one, like the following methods: punctuation alone matches nothing."""
         node = self._read_operands("or", self._read_conjunction, column)
-        return node if len(node) < 2 else [Clauses(wanted=tuple(node))]
+        return node if len(node) < 2 else [Clauses(optional_nodes=tuple(node))]
 
     def _read_conjunction(self, column: str | None) -> list[Node]:
         operands = self._read_operands("and", self._factor, column)
@@ -147,7 +148,9 @@ class _Reader:
             return operands
         negated = [_negated_node(node) for node in operands]
         required = (node for node, negation in zip(operands, negated, strict=True) if negation is None)
-        return [Clauses(required=tuple(required), excluded=tuple(n for n in negated if n is not None))]
+        return [
+            Clauses(required_nodes=tuple(required), excluded_nodes=tuple(n for n in negated if n is not None))
+        ]
 
     def _read_operands(
         self, operator: str, part: Callable[[str | None], list[Node]], column: str | None
@@ -169,7 +172,7 @@ class _Reader:
         operand = self._operand(column)
         if negations % 2 == 0:
             return operand
-        return [Clauses(excluded=(node,)) for node in operand]
+        return [Clauses(excluded_nodes=(node,)) for node in operand]
 
     def _refuse_far(self, sign: _Token) -> None:
         if sign.kind == "sign" and self._tokens[self._at].start != sign.stop:
@@ -284,8 +287,8 @@ def _column_name(before: _Token) -> str:
 
 def _negated_node(node: Node) -> Node | None:
     """The node that a node excludes, if it does nothing else."""
-    alone = isinstance(node, Clauses) and not node.required and not node.wanted
-    return node.excluded[0] if alone and len(node.excluded) == 1 else None  # type: ignore[union-attr]
+    alone = isinstance(node, Clauses) and not node.required_nodes and not node.optional_nodes
+    return node.excluded_nodes[0] if alone and len(node.excluded_nodes) == 1 else None  # type: ignore[union-attr]
 
 
 MOST_PHRASES = 64
@@ -311,9 +314,9 @@ class Search:
     def query(self, node: Node, part: Part) -> Query:
         if isinstance(node, (Words, Beginning, Near)):
             return self._leaf(node, part)
-        clauses = [(Occur.Must, self.query(child, part)) for child in node.required]
-        optional = [(Occur.Should, self.query(child, part)) for child in node.wanted]
-        excluded = [(Occur.MustNot, self.query(child, part)) for child in node.excluded]
+        clauses = [(Occur.Must, self.query(child, part)) for child in node.required_nodes]
+        optional = [(Occur.Should, self.query(child, part)) for child in node.optional_nodes]
+        excluded = [(Occur.MustNot, self.query(child, part)) for child in node.excluded_nodes]
         if not clauses and not optional:
             clauses = [(Occur.Must, Query.const_score_query(Query.all_query(), 0.0))]
         return Query.boolean_query([*clauses, *optional, *excluded])
@@ -398,7 +401,7 @@ def _times(query: Query | None, weight: float) -> Query | None:
 
 
 FEWEST_HITS = 64
-MORE = 8
+LIMIT_FACTOR = 8
 """The factor by which the number of requested rows grows if too many of the best were dropped."""
 
 
@@ -449,8 +452,8 @@ def _is_exact(node: Node) -> bool:
     """Whether rows can be scored one by one. Expanding a prefix for each row takes long, and when only
     exclusions are given, tantivy cannot score rows before the first match."""
     if isinstance(node, Clauses):
-        return bool(node.required or node.wanted) and all(
-            map(_is_exact, (*node.required, *node.wanted, *node.excluded))
+        return bool(node.required_nodes or node.optional_nodes) and all(
+            map(_is_exact, (*node.required_nodes, *node.optional_nodes, *node.excluded_nodes))
         )
     return isinstance(node, Words)
 
@@ -464,10 +467,10 @@ def _among(placed: PlacedPart, query: Query, positions: np.ndarray) -> Hits:
 
 
 def _best(placed: PlacedPart, query: Query, count: int, within: np.ndarray | None) -> Hits:
-    if within is None and not placed.left_out:
+    if within is None and not placed.num_stale:
         rows, scores = placed.part.best(query, count)
         return Hits(placed.at(rows), scores)
-    enough = None if within is not None else count + placed.left_out
+    enough = None if within is not None else count + placed.num_stale
     for most in _growing(count, placed.part.documents, enough):
         rows, scores = placed.part.best(query, most)
         positions = placed.at(rows)
@@ -486,5 +489,5 @@ def _growing(count: int, most: int, enough: int | None) -> Iterator[int]:
     limit = limit if enough is None else min(limit, enough)
     while limit < most:
         yield limit
-        limit *= MORE
+        limit *= LIMIT_FACTOR
     yield most

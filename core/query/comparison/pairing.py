@@ -23,7 +23,7 @@ from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_CANDIDATES = 40
 """The maximum number of columns that are considered for a key."""
-MOST_COMBINED, MOST_KEY_COLUMNS = 8, 3
+MOST_KEY_CANDIDATES, MOST_KEY_COLUMNS = 8, 3
 """Only combinations of the first columns are tried: the number of these, and of columns in a combination."""
 MOST_CHECKS = 24
 """The maximum number of keys that are checked over all rows."""
@@ -230,7 +230,7 @@ def _combinations(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Combinations that start with the first names: each name alone, then with those before it."""
     for last, name in enumerate(names):
         yield (name,)
-        if last < MOST_COMBINED:
+        if last < MOST_KEY_CANDIDATES:
             for size in range(1, MOST_KEY_COLUMNS):
                 yield from ((*before, name) for before in combinations(names[:last], size))
 

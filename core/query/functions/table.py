@@ -58,7 +58,7 @@ _DAY = "a date or a timestamp"
 _CLOCK = "a timestamp or a time of day"
 _ALIKE = "values of one type"
 _UNIT = f"a date or a timestamp, and one of {', '.join(times.UNITS)}; days have no hours"
-_MANY = 1000
+_ANY_NUMBER = 1000
 
 _TABLE = (
     Function("add", "two numbers, two texts, or a time and a span of time", 2, 2, arithmetic.add),
@@ -96,9 +96,9 @@ _TABLE = (
     Function("second", _CLOCK, 1, 1, times.part("second")),
     Function("date", _DAY, 1, 1, times.day),
     Function("truncate", _UNIT, 2, 2, times.truncate),
-    Function("coalesce", _ALIKE, 1, _MANY, choosing.coalesce, chooses=True),
-    Function("least", _ALIKE, 1, _MANY, choosing.extreme("least")),
-    Function("greatest", _ALIKE, 1, _MANY, choosing.extreme("greatest")),
+    Function("coalesce", _ALIKE, 1, _ANY_NUMBER, choosing.coalesce, chooses=True),
+    Function("least", _ALIKE, 1, _ANY_NUMBER, choosing.extreme("least")),
+    Function("greatest", _ALIKE, 1, _ANY_NUMBER, choosing.extreme("greatest")),
     Function("when", "a condition and two values of one type", 3, 3, choosing.when, chooses=True),
     Function("cast", "a value and a type that it can be read as", 2, 2, choosing.as_type),
 )

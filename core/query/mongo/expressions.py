@@ -15,7 +15,7 @@ from lamella.core.query.expressions import DEEPEST, ColumnReference, Condition, 
 from lamella.core.query.steps import Aggregate, How, Pipeline, Step
 
 Make = Callable[..., Expression]
-MANY = 1000
+ANY_NUMBER = 1000
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def _of_number(function: str) -> Operator:
 
 
 OPERATORS: dict[str, Operator] = {
-    "$add": Operator(1, MANY, _chain("add")),
+    "$add": Operator(1, ANY_NUMBER, _chain("add")),
     "$subtract": Operator(2, 2, _simple("subtract")),
-    "$multiply": Operator(1, MANY, _chain("multiply")),
+    "$multiply": Operator(1, ANY_NUMBER, _chain("multiply")),
     "$divide": Operator(2, 2, _simple("divide")),
     "$mod": Operator(2, 2, _remainder),
     "$pow": Operator(2, 2, _simple("power")),
@@ -89,7 +89,7 @@ OPERATORS: dict[str, Operator] = {
     "$exp": _of_number("exp"),
     "$ln": _of_number("ln"),
     "$log10": _of_number("log10"),
-    "$concat": Operator(1, MANY, _chain("add", Constant(""))),
+    "$concat": Operator(1, ANY_NUMBER, _chain("add", Constant(""))),
     "$toUpper": Operator(1, 1, _text("upper")),
     "$toLower": Operator(1, 1, _text("lower")),
     "$trim": Operator(1, 1, _simple("trim"), ("input",)),
@@ -109,7 +109,7 @@ OPERATORS: dict[str, Operator] = {
     "$second": _part("second"),
     "$dateTrunc": Operator(2, 3, _truncate, ("date", "unit", "startOfWeek")),
     "$cond": Operator(3, 3, _simple("when"), ("if", "then", "else")),
-    "$ifNull": Operator(2, MANY, _simple("coalesce")),
+    "$ifNull": Operator(2, ANY_NUMBER, _simple("coalesce")),
 }
 
 WAYS_OUT = {

@@ -221,7 +221,7 @@ class Catalog(CatalogAccess):
             raise
         call_after_fork(self)
 
-    def cached_read(self, key: Hashable, make: Callable[[], T]) -> T:
+    def read_through_cache(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` reads from the catalog, cached until somebody commits: checking for a commit
         takes half as long as the shortest query."""
         if self.writes_here():
@@ -237,12 +237,12 @@ class Catalog(CatalogAccess):
 
     def tables(self) -> list[TableRow]:
         """All tables, sorted by name, including damaged ones."""
-        return list(self.cached_read(_TABLES_KEY, self._tables))
+        return list(self.read_through_cache(_TABLES_KEY, self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
         """The table's row; None if there is none. Raises `DamagedStore` if its entry in the catalog is
         invalid."""
-        row = self.cached_read(table_id, partial(self._table, table_id))
+        row = self.read_through_cache(table_id, partial(self._table, table_id))
         if row is not None and row.damage is not None:
             raise DamagedStore(row.damage.what, row.damage.why, row.damage.fix)
         return row

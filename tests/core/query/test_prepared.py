@@ -174,7 +174,7 @@ def test_a_new_memory_limit_holds_for_statements_that_were_kept(table: Table, cu
 
 
 def test_no_more_than_so_many_are_kept(table: Table, cursors: list[Any]) -> None:
-    statements = [f"select kind, sum(n + {n}) s from t group by 1" for n in range(engine.MOST_KEPT + 1)]
+    statements = [f"select kind, sum(n + {n}) s from t group by 1" for n in range(engine.MOST_CURSORS + 1)]
     for statement in statements * 2:
         table.store.sql(statement)
     count = len(cursors)

@@ -114,7 +114,7 @@ def test_a_long_statement_is_not_kept(rows: Table, texts: list[str]) -> None:
 def test_no_more_than_so_many_are_kept(
     rows: Table, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statements, "MOST_KEPT", 1)
+    monkeypatch.setattr(statements, "MOST_STATEMENTS", 1)
     for _ in range(2):
         sums(rows).read()
         sums(rows).sort("-total").read()

@@ -403,7 +403,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     tmp_path,
 ) -> None:
     """Its values are computed page by page."""
-    monkeypatch.setattr("lamella.core.query.computed_view.MOST_COMPUTED", 10)
+    monkeypatch.setattr("lamella.core.query.computed_view.MOST_COMPUTED_ROWS", 10)
     table_tab.add_step(Compute((("hours", col("delay") / 60),)))
     tab = settled()
     assert columns(tab) == ["delay", "carrier", "note", "hours"] and cell_text(tab, 2, "hours") == "0.4"

@@ -131,7 +131,7 @@ def test_row_groups_that_the_filter_skips_are_drawn(qtbot, grouped, page, settle
     assert page.groups.text() == "4 row groups" and len(page.strip.rects()) == 4
     grouped.set_filter(col("n") >= 600)
     settled()
-    qtbot.waitUntil(lambda: page.is_settled and page.storage.skipped == 2)
+    qtbot.waitUntil(lambda: page.is_settled and page.storage.num_skipped == 2)
     assert page.groups.text() == "4 row groups, 2 skipped by the filter"
     tips = [page.strip.tip_at(page.strip.width() * part) for part in (0.1, 0.6)]
     assert "Row group 1 of 4, skipped" in tips[0] and "n: 0 to 249" in tips[0]
