@@ -24,6 +24,8 @@ from lamella.ui.widgets.controls import NumberBox
 
 THEN_VACUUM = "Vacuum afterwards, which frees the space"
 MOST_PLANS = 8
+LIST_HEIGHT = 240
+"""The most height of a list of problems, in pixels at the default text size."""
 
 
 @dataclass(frozen=True)
@@ -220,14 +222,13 @@ class VerifyDialog(StoreDialog):
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Verify {store.name}", "Verify", tasks, parent)
         self._store = store
-        self.say("Compares every file of every version with its checksum. Nothing is changed.")
         self.quick = QCheckBox("Quick: sizes and footers of the files, no checksums")
         self.problems = QListWidget(accessibleName="Problems", wordWrap=True)
         self.problems.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # lines wrap
         self.problems.hide()
-        self.problems.setMinimumHeight(theme.current().px(140))
         self.form.addRow(self.quick)
         self.form.addRow(self.problems)
+        self.say("Compares every file of every version with its checksum. Nothing is changed.")
 
     def start(self) -> None:
         """Start at once: it changes nothing, so it need not wait for other changes."""
@@ -256,6 +257,16 @@ class VerifyDialog(StoreDialog):
         if result.indexes:
             advice.append("Damaged indexes are rebuilt when they are next used.")
         return f"{quantity(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
+
+    def _fit(self) -> None:
+        super()._fit()
+        last = self.problems.item(self.problems.count() - 1)
+        if last is not None:
+            self.form.activate()  # lines wrap at the width of the list
+            around = self.problems.height() - self.problems.viewport().height()
+            bottom = self.problems.visualItemRect(last).bottom() + self.problems.verticalScrollBar().value()
+            self.problems.setFixedHeight(min(bottom + 1 + around, theme.current().px(LIST_HEIGHT)))
+            super()._fit()
 
     def _list(self, report: Report) -> None:
         self.problems.clear()
