@@ -124,7 +124,7 @@ ACTIONS: tuple[Action, ...] = (
            tip="Columns that identify the rows of a server's table and put them in order"),
     Action("open_sample", "Open the sample", "File", 1,
            tip="All flights from New York in 2013, with airlines, airports, planes and weather"),
-    Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
+    Action("import", "Import…", "File", 1, "Ctrl+I", "import", "Import",
            tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
     Action("read_differently", "Read differently…", "File", 1, "Ctrl+Alt+I",
            tip="Correct how a file is read: its delimiters, types, or the cells of a sheet",

@@ -417,6 +417,7 @@ class MainWindow(QMainWindow):
         self.trail.changed.connect(self.update_state)
         self.diagrams, self.searches = Diagrams(self), Searches(self)
         self.store_actions = StoreActions(self)
+        self.opening.proposed_stores = self.store_actions.front_first
         self.consoles = SqlConsoles(self, self._attach, self)
         self.commands = ActionSet(self, handlers(self))
         ways_in = [self.commands["open"], self.commands["open_folder"]]
@@ -438,12 +439,13 @@ class MainWindow(QMainWindow):
         self._make_menus()
         self.addToolBar(self.action_bar)
         self.overlay = DropOverlay(self, self.tasks)
+        self.library.when_ready(lambda: self.tabs.current_changed.connect(self._name_import))
         self.library.when_ready(self._name_import)
         self.start.setFocus()
 
     def _name_import(self) -> None:
         if self.library.no_home is None:
-            self.overlay.set_store_name(self.library.home.name)
+            self.overlay.set_store_name(self.store_actions.front_first()[0].name)
         else:
             self.overlay.refuse_import(str(self.library.no_home))
             self.sidebar.show_problem(str(self.library.no_home))

@@ -33,7 +33,7 @@ ACTS = {
 }
 """The actions on a store: the text of the button, and its tooltip."""
 
-NO_TABLES = "It has no tables yet. New table… in the menu File makes one in this store."
+NO_TABLES = "It has no tables yet. Import… and New table… in the menu File make one in this store."
 
 
 class Records(Protocol):

@@ -17,6 +17,7 @@ from lamella.core.datasets.text.html_tables import table_text
 from lamella.core.errors import BadData
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
 from lamella.ui.dialogs.file_dialog import ask_files, ask_folder
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
@@ -74,6 +75,8 @@ class Opening(QObject):
             memory,
             window,
         )
+        self.proposed_stores: Callable[[], Sequence[Store]] = lambda: library.stores
+        """The stores to import into, the one that is proposed first."""
         self._pending_work: tuple[tuple[str, ...], TabWork] | None = None
         self._requests, self._numbers = itertools.count(1), dict[tuple[str, ...], int]()
         """The number of the last request for each dataset: of several files, the smallest is loaded first."""
@@ -149,7 +152,7 @@ class Opening(QObject):
 
         reading = self._library.readings.of(file_key(paths[0], table))
         dialog = FileImportDialog(
-            paths[0], self._library.stores, self._tasks, self._window, table=table, reading=reading
+            paths[0], self.proposed_stores(), self._tasks, self._window, table=table, reading=reading
         )
         dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
@@ -177,7 +180,7 @@ class Opening(QObject):
         from lamella.ui.dialogs.file_import import FileImportDialog
 
         path = Path(folder.name) / CLIPBOARD
-        dialog = FileImportDialog(path, self._library.stores, self._tasks, self._window, name="pasted")
+        dialog = FileImportDialog(path, self.proposed_stores(), self._tasks, self._window, name="pasted")
         dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
         dialog.finished.connect(lambda _: folder.cleanup())
@@ -193,7 +196,7 @@ class Opening(QObject):
         dialog.open()
 
     def _ask_several(self, paths: Sequence[Path], table: str | None) -> None:
-        dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window, table)
+        dialog = ImportDialog(paths, self.proposed_stores(), self._tasks, self._window, table)
         dialog.imported.connect(self._library.show_imports)
         dialog.failed.connect(self._library.failed)
         dialog.open()

@@ -26,6 +26,7 @@ from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.dialogs.file_import import FileImportDialog
+from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import library
 from tests.conftest import PATIENCE_SECONDS
@@ -378,3 +379,22 @@ def test_the_start_page_asks_for_the_sample_and_shows_the_benchmark(window, qtbo
     assert signal.args == [None]
     qtbot.mouseClick(window.start.tries["benchmark"], Qt.MouseButton.LeftButton)
     assert window.tabs.current is window.benchmark
+
+
+def test_an_import_proposes_the_store_in_front(window, store, tmp_path, file, qtbot) -> None:
+    with Store.open(tmp_path / "Shop") as shop:
+        window.library.add_store(shop)
+        window.store_actions.show_page(shop.path)
+        qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
+        assert window.overlay.import_zone.title.text() == "Import into Shop"
+        window.opening.import_paths([file])
+        qtbot.waitUntil(lambda: window.findChild(FileImportDialog) is not None)
+        dialog = window.findChild(FileImportDialog)
+        assert dialog.store_box.currentText() == "Shop"
+        dialog.reject()
+        window.commands["new_table"].trigger()
+        dialog = window.findChild(NewTableDialog)
+        assert dialog.store.currentText() == "Shop"
+        dialog.reject()
+        window.tabs.close_at(0)
+        assert window.overlay.import_zone.title.text() == f"Import into {store.name}"
