@@ -36,7 +36,8 @@ ICON = 16
 ROW_PADDING = 12
 MOST_OF_A_GROUP = 7
 """The most offers per group if several groups have some; a single group is listed completely."""
-COMMANDS = "Commands"
+COMMANDS, SUBMENU = "Commands", "submenu"
+"""The group of commands, and the property of an action that says in which submenu it is."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -60,7 +61,7 @@ def command_offers(actions: Iterable[QAction]) -> list[Offer]:
     """Offers of the actions that are enabled."""
     return [
         Offer(
-            action.text().rstrip("…"),
+            _name(action),
             action.trigger,
             COMMANDS,
             action.icon,
@@ -69,6 +70,12 @@ def command_offers(actions: Iterable[QAction]) -> list[Offer]:
         for action in actions
         if action.isEnabled()
     ]
+
+
+def _name(action: QAction) -> str:
+    """The name of an action, after that of its submenu: there is more than one Rename."""
+    name, submenu = action.text().rstrip("…"), str(action.property(SUBMENU) or "")
+    return name if submenu.casefold() in name.casefold() else f"{submenu}: {name}"
 
 
 def matching(offers: Iterable[Offer], text: str) -> list[Offer]:

@@ -25,6 +25,7 @@ from lamella.ui.actions import (
     sequences,
     shown_keys,
 )
+from lamella.ui.dialogs.command_palette import SUBMENU
 from lamella.ui.widgets.controls import ICON_GAP, IconButton
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
@@ -180,6 +181,7 @@ class ActionSet(QObject):
     def _build(self, window: QWidget, entry: Action, handler: Callable[[], object]) -> QAction:
         action = QAction(entry.text, window)
         action.setObjectName(entry.id)
+        action.setProperty(SUBMENU, entry.submenu)
         action.setShortcuts(sequences(entry))
         widget, window_wide = Qt.ShortcutContext.WidgetShortcut, Qt.ShortcutContext.WindowShortcut
         action.setShortcutContext(widget if entry.in_grid else window_wide)

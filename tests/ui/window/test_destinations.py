@@ -68,6 +68,19 @@ def test_letters_typed_before_the_palette_is_active_reach_it(window, file_tab, q
         assert file_tab.grid.hasFocus()
 
 
+def test_commands_of_a_submenu_are_found_by_its_name(window, qtbot) -> None:
+    window.commands["palette"].trigger()
+    palette = window.findChild(CommandPalette)
+    for text, names in (
+        ("move store", ["Store: Move"]),
+        ("verify", ["Store: Verify"]),
+        ("new store", ["New store"]),
+    ):
+        palette.field.setText(text)
+        assert [offer.name for offer in palette.offers] == names
+    palette.reject()
+
+
 @pytest.mark.parametrize(("text", "title"), [("unpiv", "Unpivot"), ("ranges", "Ranges"), ("samp", "Sample")])
 def test_a_step_is_added_by_its_name(window, file_tab, qtbot, text: str, title: str) -> None:
     window.commands["palette"].trigger()
