@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTreeWidget, 
 
 from lamella.core.arrow.types import type_text
 from lamella.core.datasets.base import Dataset
-from lamella.core.filters.kinds import NESTED_KINDS, kind_of
 from lamella.core.store.importing import free_table_name, table_columns
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
@@ -108,6 +107,5 @@ class ImportSources(QTreeWidget):
 
 
 def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
-    family = kind_of(kind)
-    child = QTreeWidgetItem(item, [name, type_text(kind) if family in NESTED_KINDS else family.value])
+    child = QTreeWidgetItem(item, [name, type_text(kind)])
     child.setData(0, Qt.ItemDataRole.UserRole, icon_name(kind))

@@ -90,6 +90,7 @@ class ImportDialog(WorkDialog):
         self.differences.hide()
         self.sources = ImportSources()
         self.sources.hide()
+        self._keep_room(True)
         self.sources.names_changed.connect(self._update)
         self.message = MessageBar(self)
         form = FieldForm(horizontalSpacing=theme.L)
@@ -106,7 +107,15 @@ class ImportDialog(WorkDialog):
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
         layout.addLayout(self._buttons())
+        self.one_table_box.ensurePolished()
+        self.waiting.setMinimumHeight(self.one_table_box.sizeHint().height())  # it makes way for the box
         self.setMinimumWidth(MINIMUM_WIDTH)
+
+    def _keep_room(self, kept: bool) -> None:
+        """Whether there is room for the files before they are shown, so that the dialog does not grow."""
+        policy = self.sources.sizePolicy()
+        policy.setRetainSizeWhenHidden(kept)
+        self.sources.setSizePolicy(policy)
 
     def _buttons(self) -> QHBoxLayout:
         self.import_button = QPushButton("Import")
@@ -184,6 +193,7 @@ class ImportDialog(WorkDialog):
         self.waiting.hide()
         good = [(label, dataset) for label, dataset in results if isinstance(dataset, Dataset)]
         problems = [problem for _, problem in results if isinstance(problem, FileProblem)]
+        self._keep_room(bool(good))
         self.sources.setVisible(bool(good))
         self.sources.show_datasets([label for label, _ in good], [dataset for _, dataset in good])
         alike = len({frozenset(dataset.schema.names) for _, dataset in good}) < len(good)

@@ -61,7 +61,7 @@ def test_it_shows_columns_and_types_before_anything_is_read(
     item = dialog.sources.topLevelItem(0)
     columns = [(item.child(i).text(0), item.child(i).text(1)) for i in range(item.childCount())]
     assert item.text(0) == "trips.parquet"
-    assert columns == [("city", "text"), ("n", "whole numbers"), ("_id_2", "whole numbers")]
+    assert columns == [("city", "string"), ("n", "int64"), ("_id_2", "int64")]
     assert stores[0].tables == []
 
 
@@ -292,3 +292,13 @@ def test_lines_that_are_left_out_are_said(qtbot, show, tmp_path: Path, stores: l
     assert stores[0].tables == ["one", "one_bad_lines", "two", "two_bad_lines"]
     assert str(failures[0]).startswith("2 lines are left out")
     assert "one: 1; two: 1" in str(failures[0])
+
+
+def test_it_does_not_grow_when_files_are_read(qtbot, show, trips: Path) -> None:
+    other = trips.with_name("fares.parquet")
+    other.write_bytes(trips.read_bytes())
+    dialog = show(trips, other)
+    assert dialog.waiting.isVisible()
+    size = dialog.size()
+    ready(qtbot, dialog)
+    assert dialog.one_table_box.isVisible() and dialog.size() == size
