@@ -68,7 +68,7 @@ class BrushBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.variant(self, "overlay")
-        self.text, self.keep = QLabel(), QPushButton("Keep")
+        self.text, self.keep = QLabel(wordWrap=True), QPushButton("Keep")
         self.text.setTextFormat(Qt.TextFormat.PlainText)
         close = IconButton("close", "Clear the selection")
         line = QHBoxLayout(self)
@@ -85,10 +85,17 @@ class BrushBar(QFrame):
         self.setVisible(picked is not None)
         if picked is not None:
             text = f"{picked.text} · {quantity(picked.rows, 'row')}"
-            self.text.setText(text if len(text) < 90 else f"{text[:88]}…")
+            self.text.setText(text)
             self.keep.setEnabled(picked.condition is not None)
             self.setAccessibleName(f"Selected: {text}")
-            self.adjustSize()
+
+    def fit(self, width: int) -> None:
+        """Take at most this width, with the text on as many lines as necessary."""
+        self.text.setFixedWidth(0)
+        room = width - self.sizeHint().width()
+        line = self.text.fontMetrics().horizontalAdvance(self.text.text()) + theme.XS
+        self.text.setFixedWidth(max(1, min(line, room)))
+        self.adjustSize()
 
 
 class ChartView(QWidget):
@@ -299,6 +306,7 @@ class ChartView(QWidget):
     def _place_brush_bar(self) -> None:
         """Place the bar at the bottom, or at the top if only there it leaves the brush in sight."""
         bar, room = self.brush_bar, self._pages.geometry()
+        bar.fit(room.width() - 2 * theme.L)
         area = self.canvas.brush_area
         brush = QRect(self.canvas.mapTo(self, area.topLeft()), area.size())
         left = room.right() - bar.width() - theme.L

@@ -241,6 +241,32 @@ def test_the_keyboard_returns_to_the_chart_from_the_bar_of_a_brush(qtbot, chart,
     assert len(settled().line.active) == 1
 
 
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_the_bar_of_a_brush_fits_a_small_chart(qtbot, window, settled, tmp_path, scale):
+    names = [f"a column with a name that is {long} long" for long in ("rather", "very")]
+    pq.write_table(
+        pa.table({name: [n * 1_000_003 for n in range(200)] for name in names}), tmp_path / "a.parquet"
+    )
+    theme.current().set_text_scale(scale)
+    window.resize(1000, 700)
+    window.open_paths([tmp_path / "a.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("scatter", *names))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    marks = view.canvas.panels[0].made.marks
+    drag(view, point_of(view, marks[50]), point_of(view, marks[150]))
+    bar = view.brush_bar
+    qtbot.waitUntil(lambda: bar.text.height() >= bar.text.heightForWidth(bar.text.width()))
+    assert (
+        view.canvas.parentWidget()
+        .rect()
+        .contains(bar.geometry().translated(-view.canvas.parentWidget().mapTo(view, QPoint())))
+    )
+    assert "very long" in bar.text.text() and bar.text.text().endswith("rows")
+
+
 def test_the_bar_of_a_brush_leaves_it_in_sight(qtbot, chart):
     view = chart(ChartSpec("scatter", "delay", "delay"))
     box = view.canvas.panels[0].plot.vb
