@@ -71,6 +71,47 @@ class DecimalBox(QDoubleSpinBox):
         self.lineEdit().setTextMargins(TEXT_MARGIN, 0, 0, 0)
 
 
+class ElidedButton(QToolButton):
+    """An icon and one line of text, cut off in its middle if there is no room."""
+
+    def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
+        """`least` and `most` are the widths of the text, in pixels at the default text size."""
+        super().__init__(parent)
+        self._least, self._most, self._whole = least, most, ""
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def say(self, text: str) -> None:
+        self._whole = text
+        self._elide()
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return self._hint(self._most)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._hint(self._least)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _hint(self, width: int) -> QSize:
+        text = min(self.fontMetrics().horizontalAdvance(ICON_GAP + self._whole), theme.current().px(width))
+        return QSize(self._around() + text, super().sizeHint().height())
+
+    def _around(self) -> int:
+        """The width of what is beside the text."""
+        return super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
+
+    def _elide(self) -> None:
+        room = min(self.width() - self._around(), theme.current().px(self._most))
+        room -= self.fontMetrics().horizontalAdvance(ICON_GAP)
+        self.setText(
+            ICON_GAP + self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room)
+        )
+
+
 class ElidedLabel(QLabel):
     """One line of text, cut off if there is no room; the tooltip then shows all of it."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
@@ -25,7 +25,7 @@ from lamella.ui.grid.pane import GridPane
 from lamella.ui.grid.view import GridView
 from lamella.ui.steps.editors import OtherSource
 from lamella.ui.steps.step_line import StepLine
-from lamella.ui.widgets.controls import ICON_GAP
+from lamella.ui.widgets.controls import ElidedButton
 from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lamella.ui.comparison.dialog import Choices, CompareDialog, OtherSide
     from lamella.ui.comparison.view import ComparisonView
 
-CHIP_WIDTH = 340
+LEAST_CHIP_WIDTH, CHIP_WIDTH = 40, 340
 """The most pixels for the name of the other side; longer names would widen the window."""
 
 
@@ -80,9 +80,9 @@ class Comparing(QObject):
         self.view: ComparisonView | None = None
         self.copying: Copying | None = None
         self.request: ComparisonRequest | None = None
-        self.chip = QToolButton(tab.steps.bar, visible=False)
+        self.chip = ElidedButton(LEAST_CHIP_WIDTH, CHIP_WIDTH, tab.steps.bar)
+        self.chip.hide()
         theme.variant(self.chip, "chip")
-        self.chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.chip.setAccessibleName("Close the comparison")
         tab.steps.bar.insert_chip(self.chip)
         self.chip.clicked.connect(self.hide)
@@ -305,8 +305,7 @@ class Comparing(QObject):
         return self.view
 
     def _name_chip(self, text: str) -> None:
-        metrics, width = self.chip.fontMetrics(), theme.current().px(CHIP_WIDTH)
-        self.chip.setText(ICON_GAP + metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
+        self.chip.say(text)
         self.chip.setToolTip(f"{text}: rows are compared. Click to show the table")
 
     def _restyle(self) -> None:

@@ -16,6 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QMenu
 
 from lamella.core.query.comparison import RowChange
+from lamella.ui import theme
 from lamella.ui.comparison.apply_dialog import ApplyDialog
 from lamella.ui.comparison.dialog import A_FILE, CompareDialog
 from lamella.ui.dialogs.export_dialog import ExportDialog
@@ -70,6 +71,22 @@ def test_versions_are_compared_in_place_of_the_rows(qtbot, window, compared):
     window.grab()
     tab.comparing.chip.click()
     assert tab.pane.isVisible() and not view.isVisible() and not tab.comparing.chip.isVisible()
+
+
+def test_a_long_name_of_a_comparison_takes_no_room_from_the_sidebar(qtbot, window, compared):
+    """It is cut off in its middle where the window is small and the text is large."""
+    theme.current().set_text_scale(1.5)
+    window.resize(1000, 700)
+    chip, widths = window.tabs.dataset_tab.comparing.chip, []
+    for text in (
+        "a against b",
+        "airports of 2013, all.parquet against airports of 2014, all.parquet",
+    ):
+        chip.say(text)
+        qtbot.waitUntil(lambda text=text: chip.text().strip()[:4] == text[:4])
+        widths.append(window.sidebar.width())
+    assert widths[0] == widths[1] and window.width() == 1000
+    assert "…" in chip.text() and chip.text().endswith("parquet")
 
 
 def test_keys_go_from_difference_to_difference(qtbot, window, compared):
