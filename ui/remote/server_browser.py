@@ -372,7 +372,7 @@ class ServerBrowser(WorkDialog):
     def _fail(self, error: Exception) -> None:
         self.messages.say(message(error), kind=DANGER)
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         """Keep the entries listed so far."""
 
     def _lock(self, locked: bool) -> None:

@@ -148,7 +148,7 @@ class StoreDialog(WorkDialog):
         self.reason.say(message(error))
         self._fit()
 
-    def _stopped(self) -> None:
+    def _handle_stop(self) -> None:
         self.reason.say(self.stopped_text)
         self._fit()
 

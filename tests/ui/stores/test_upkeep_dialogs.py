@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
+from lamella.core.jobs import Job
 from lamella.core.store.store import StoreMaintenance
 from lamella.core.store.verify import Report
 from lamella.ui.stores.upkeep_dialogs import VerifyDialog
@@ -38,4 +39,24 @@ def test_a_list_of_problems_is_as_high_as_its_lines(
             assert 0 <= shown.height() - last.bottom() <= 4
         else:
             assert dialog.problems.verticalScrollBar().maximum() > 0 and dialog.height() < 500
+        dialog.reject()
+
+
+def test_what_is_stopped_says_so(
+    qtbot: QtBot, tasks: Tasks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verify(_: StoreMaintenance, quick: bool, job: Job) -> Report:
+        while True:
+            job.check()
+
+    monkeypatch.setattr(StoreMaintenance, "verify", verify)
+    with Store.open(tmp_path / "shop") as store:
+        dialog = VerifyDialog(store, tasks)
+        qtbot.addWidget(dialog)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        dialog.open()
+        qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: not dialog.is_working)
+        assert dialog.reason.text() == dialog.stopped_text and dialog.accept_button.isEnabled()
         dialog.reject()
