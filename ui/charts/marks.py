@@ -149,12 +149,12 @@ class Shapes(pg.GraphicsObject):
         """`separated`: outlines part the rectangles from each other; narrow ones go without."""
         super().__init__()
         self._separates = separated
-        self._rects: list[tuple[QRectF, QBrush, QPen]] = []
+        self.rects: list[tuple[QRectF, QBrush, QPen]] = []
         self._spots: list[tuple[str, QColor, float, np.ndarray, np.ndarray]] = []
         self._bounds = QRectF()
 
     def add(self, rect: QRectF, brush: QBrush, pen: QPen | None = None) -> None:
-        self._rects.append((rect, brush, pen or QPen(Qt.PenStyle.NoPen)))
+        self.rects.append((rect, brush, pen or QPen(Qt.PenStyle.NoPen)))
         self._bounds = self._bounds.united(rect)
 
     def mark(self, marker: str, color: QColor, size: float, x: np.ndarray, y: np.ndarray) -> None:
@@ -175,7 +175,7 @@ class Shapes(pg.GraphicsObject):
             places = (transform.map(QPointF(x, y)) for x, y in zip(xs.tolist(), ys.tolist(), strict=True))
             draw_symbols(p, marker, places, size)
         p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
-        for rect, brush, pen in self._rects:
+        for rect, brush, pen in self.rects:
             area = _on_pixels(transform.mapRect(rect))
             p.setPen(Qt.PenStyle.NoPen if self._separates and area.width() < LEAST_SEPARATED else pen)
             if brush.style() not in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush):

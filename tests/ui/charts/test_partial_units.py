@@ -48,7 +48,7 @@ def test_the_line_to_an_incomplete_month_is_dotted(kind: str) -> None:
 def test_the_bar_of_an_incomplete_month_is_faded(color: str) -> None:
     data = chart("bar", 345, color=color)
     panel = Marks(data, Display(), looks_of(data.color)).of_rows(data.table.to_pylist())
-    brushes = [brush.color().alpha() for _rect, brush, _pen in panel.items[0]._rects]
+    brushes = [brush.color().alpha() for _rect, brush, _pen in panel.items[0].rects]
     assert [alpha < 255 for alpha in brushes].count(True) == (2 if color else 1)
 
 
