@@ -549,6 +549,7 @@ STORE_ACTS = {
     "vacuum": "remove files that no version uses",
     "expire": "drop old versions: lamella store expire STORE TABLE --keep N",
     "restore": "copy a backup to a new folder: lamella store restore BACKUP TO",
+    "salvage": "copy rows of damaged tables that can be read into new tables",
 }
 
 
@@ -563,7 +564,7 @@ def store(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--columns", action="store_true", help="sizes: of every column, too")
     parser.add_argument(
-        "--dry-run", action="store_true", help="vacuum, expire: only show what would be freed"
+        "--dry-run", action="store_true", help="vacuum, expire, salvage: only show what would be done"
     )
 
 

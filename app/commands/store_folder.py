@@ -1,4 +1,4 @@
-"""`lamella store`: measure a store on disk, and move, vacuum, expire or restore it."""
+"""`lamella store`: measure a store on disk, and move, vacuum, expire, restore or salvage it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lamella.app.commands.table_reference import open_store, take_table
 from lamella.core.errors import LamellaError
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import restore
+from lamella.core.store.salvage import copy_readable_rows
 from lamella.core.store.sizes import TableSizes
 from lamella.core.store.store import Store
 
@@ -81,12 +82,31 @@ def _restore(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _salvage(arguments: argparse.Namespace) -> int:
+    take_table(arguments, "store", "target")
+    with terminal.job() as job, open_store(arguments.store, read_only=arguments.dry_run) as store:
+        names = [arguments.target] if arguments.target else store.maintenance.verify(job=job).damaged_tables
+        found = [] if not names else store.maintenance.find_salvage(names, job)
+        for each in found:
+            print(each)
+        partial = [each for each in found if each.is_partial]
+        if partial and not arguments.dry_run:
+            copies = copy_readable_rows(store, partial, job)
+            for each, copy in zip(partial, copies, strict=True):
+                rows = quantity(copy.num_rows, "row")
+                print(f"{rows} of {each.table} copied into the new table {copy.name}")
+        elif not partial:
+            print("No rows to copy")
+    return OK
+
+
 ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "sizes": _sizes,
     "move": _move,
     "vacuum": _vacuum,
     "expire": _expire,
     "restore": _restore,
+    "salvage": _salvage,
 }
 
 

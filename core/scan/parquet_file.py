@@ -449,7 +449,7 @@ def _refuse_other_file(segment: FileSegment, footer: Footer) -> None:
         checks.begin([FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)])
         if footer.record.damage:
             return
-    elif segment.checksum and not _is_footer_of(segment, footer):
+    elif segment.checksum and not is_footer_of(segment, footer):
         raise footer.record.damage_error(segment.path, OTHER_FOOTER)
     if segment.fingerprint is not None:
         return
@@ -462,7 +462,7 @@ def _refuse_other_file(segment: FileSegment, footer: Footer) -> None:
     raise FileProblem(segment.path, "is another file than was written", why, segment.remedy)
 
 
-def _is_footer_of(segment: FileSegment, footer: Footer) -> bool:
+def is_footer_of(segment: FileSegment, footer: Footer) -> bool:
     """Whether the footer, with the recorded checksum of the bytes before it, matches the file's checksum.
     Earlier formats recorded none."""
     body = (footer.metadata.metadata or {}).get(BODY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,7 @@ from lamella.core.validation import path_of, text_of
 if TYPE_CHECKING:
     from lamella.core.query.sql.run import Parameters
     from lamella.core.store.moving import Move
+    from lamella.core.store.salvage import Salvage
     from lamella.core.store.sizes import StoreSizes
 
 
@@ -157,7 +158,7 @@ class Store:
     @property
     def maintenance(self) -> StoreMaintenance:
         """Compact, verify and vacuum the whole store."""
-        return StoreMaintenance(self._catalog, self._vacuum, self._open, self._table)
+        return StoreMaintenance(self._catalog, self._vacuum, self._readers, self._open, self._table)
 
     @property
     def tables(self) -> list[str]:
@@ -413,13 +414,19 @@ class Store:
 class StoreMaintenance:
     """Maintenance of all files of a store: `store.maintenance.compact()`."""
 
-    __slots__ = ("_catalog", "_open", "_table_of", "_vacuum")
+    __slots__ = ("_catalog", "_open", "_readers", "_table_of", "_vacuum")
 
     def __init__(
-        self, catalog: Catalog, vacuum: Vacuum, opened: Mapping[int, Table], table_of: Callable[[int], Table]
+        self,
+        catalog: Catalog,
+        vacuum: Vacuum,
+        readers: Readers,
+        opened: Mapping[int, Table],
+        table_of: Callable[[int], Table],
     ) -> None:
         """`opened` has the tables used so far, by id; `table_of` returns any table by its id."""
-        self._catalog, self._vacuum, self._open, self._table_of = catalog, vacuum, opened, table_of
+        self._catalog, self._vacuum, self._readers = catalog, vacuum, readers
+        self._open, self._table_of = opened, table_of
 
     def __repr__(self) -> str:
         return f"<Maintenance of '{self._catalog.path.parent.name}'>"
@@ -439,6 +446,13 @@ class StoreMaintenance:
         """Check that the catalog and every table are intact and that no file is left over; see
         `table.maintenance.verify`."""
         return verify(self._catalog, None, quick, job or Job())
+
+    def find_salvage(self, tables: Sequence[str], job: Job | None = None) -> list[Salvage]:
+        """Read these tables, and return which of their rows can still be read where files are damaged, for
+        `lamella.core.store.salvage.copy_readable_rows`. Changes nothing."""
+        from lamella.core.store.salvage import find_salvage
+
+        return find_salvage(self._catalog, self._readers, tables, job or Job())
 
     def vacuum(self) -> VacuumReport:
         """Remove every file that no version uses any more, except those that somebody is still reading.

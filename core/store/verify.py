@@ -110,7 +110,8 @@ LABELS = {"data_files": "data file", "change_files": "change file"}
 class Report:
     """The result of a verification. `problems` are sentences, none if all is well; the numbers say what was
     checked. Of the problems, a vacuum fixes the `strays`, the user removes the `foreign` files, and the next
-    use of an index fixes the `indexes`; the others need a backup."""
+    use of an index fixes the `indexes`; the others need a backup, or the readable rows of the
+    `damaged_tables` are copied (`lamella.core.store.salvage`)."""
 
     problems: tuple[str, ...]
     tables: int
@@ -121,6 +122,7 @@ class Report:
     strays: int = 0
     foreign: int = 0
     indexes: int = 0
+    damaged_tables: tuple[str, ...] = ()
 
     @property
     def damage(self) -> int:
@@ -188,6 +190,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
         verification.strays,
         verification.foreign,
         verification.indexes,
+        tuple(verification.damaged_tables),
     )
 
 
@@ -221,9 +224,11 @@ class Verification:
     strays: int = 0
     foreign: int = 0
     indexes: int = 0
+    damaged_tables: list[str] = field(default_factory=list)
 
     def table(self, row: TableRow) -> None:
         """Check the files and pending entries of every version, and that the newest version is consistent."""
+        before = len(self.problems) - self.indexes
         named: list[NamedFile] = []
         self._noting(row, partial(self._collect, row, named))
         for count, file in enumerate(named):
@@ -238,6 +243,8 @@ class Verification:
             self._noting(row, partial(self._pending, row, kind))
         self._noting(row, partial(self._newest, row))
         self._noting(row, partial(self._commits, row))
+        if len(self.problems) - self.indexes > before:
+            self.damaged_tables.append(row.name)
 
     def stray_files(self, layout: Layout) -> list[str]:
         """Note files that no table names; return sentences about what could not be checked."""

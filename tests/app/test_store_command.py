@@ -8,6 +8,7 @@ import pytest
 
 from lamella import Store
 from lamella.app import cli
+from tests.property.damage import flip_bit
 
 
 @pytest.fixture
@@ -68,3 +69,26 @@ def test_what_is_missing_is_said(store: Path, capsys: pytest.CaptureFixture[str]
     with Store.open(store):
         assert cli.main(["store", "move", str(store), str(store.with_name("new"))]) == cli.REFUSED
     assert "is open, here or in another program" in capsys.readouterr().err
+
+
+def test_salvage_counts_the_readable_rows_and_copies_them(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["store", "salvage", str(store)]) == cli.OK
+    assert capsys.readouterr().out == "No rows to copy\n"
+    with Store.open(store) as opened:
+        opened["orders"].maintenance.compact(20_000)
+        opened["orders"].maintenance.expire(keep_versions=1)
+        opened.maintenance.vacuum()
+    (file,) = (store / "data").glob("orders-*/*.parquet")
+    flip_bit(file, 200)
+    assert cli.main(["store", "salvage", str(store), "--dry-run"]) == cli.OK
+    said = "orders: 40,000 rows can be read, 20,000 cannot\n"
+    assert capsys.readouterr().out == said
+    assert cli.main(["store", "salvage", str(store), "orders"]) == cli.OK
+    copied = "40,000 rows of orders copied into the new table orders_readable\n"
+    assert capsys.readouterr().out == said + copied
+    with Store.open(store, read_only=True) as opened:
+        assert opened["orders_readable"].read().column("n").to_pylist() == list(range(20_001, 60_001))
+    assert cli.main(["store", "salvage", str(store), "orderz"]) == cli.REFUSED
+    assert "Did you mean 'orders'" in capsys.readouterr().err

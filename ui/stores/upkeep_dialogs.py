@@ -1,21 +1,24 @@
-"""Dialogs for the maintenance of a store: compact, vacuum, expire versions, verify. Each first says what it
-will free."""
+"""Dialogs for the maintenance of a store: compact, vacuum, expire versions, verify, copy the readable rows of
+damaged tables. Each first says what it will do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
 from lamella.core.errors import LamellaError, visible
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.maintenance import Compaction, CompactionPlan
 from lamella.core.store.retention import ExpireReport, VacuumPlan, VacuumReport
+from lamella.core.store.salvage import Salvage, copy_readable_rows
 from lamella.core.store.sizes import plan_text
 from lamella.core.store.store import Store
+from lamella.core.store.table import Table
 from lamella.core.store.verify import Report
 from lamella.ui import theme
 from lamella.ui.stores.store_dialogs import StoreDialog
@@ -217,6 +220,7 @@ class VerifyDialog(StoreDialog):
 
     vacuum_requested = Signal()
     restore_requested = Signal()
+    salvage_requested = Signal(object)
     stopped_text = "Stopped; the store was not verified completely."
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
@@ -249,7 +253,10 @@ class VerifyDialog(StoreDialog):
             return " ".join([f"All is well: {looked} {how}.", *result.not_checked])
         advice = []
         if result.damage:
-            advice.append("Damaged files cannot be repaired: restore a backup, and copy the rows from it.")
+            remedy = "restore a backup, and copy the rows from it"
+            if self._may_salvage(result):
+                remedy += ". Without one, copy the rows that can still be read into a new table"
+            advice.append(f"Damaged files cannot be repaired: {remedy}.")
         if result.strays:
             advice.append("Vacuum removes files that belong to no table.")
         if result.foreign:
@@ -274,15 +281,69 @@ class VerifyDialog(StoreDialog):
         self.problems.setVisible(bool(report.problems))
         offers = (
             (bool(report.strays), "Vacuum…", self.vacuum_requested),
+            (self._may_salvage(report), "Copy readable rows…", self.salvage_requested),
             (bool(report.damage), "Restore a backup…", self.restore_requested),
         )
         for is_needed, text, request in offers:
             if is_needed:
+                carried = (report.damaged_tables,) if request is self.salvage_requested else ()
                 button = QPushButton(text)
                 button.clicked.connect(self.accept)
-                button.clicked.connect(request)
+                button.clicked.connect(partial(request.emit, *carried))
                 self.others.addWidget(button)
+
+    def _may_salvage(self, report: Report) -> bool:
+        return bool(report.damaged_tables) and not self._store.read_only
 
     def _lock(self, locked: bool) -> None:
         super()._lock(locked)
         self.problems.setEnabled(True)
+
+
+class SalvageDialog(StoreDialog):
+    """Copies the rows of damaged tables that can still be read into new tables."""
+
+    def __init__(
+        self, store: Store, tables: Sequence[str], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(f"Copy readable rows of {store.name}", "Copy", tasks, parent)
+        self._store = store
+        self._salvages: list[Salvage] = []
+        self.accept_button.setEnabled(False)
+        self.say("Looking for rows that can still be read…")
+        tasks.read(
+            lambda job: store.maintenance.find_salvage(tables, job),
+            self._show,
+            self._fail,
+            progress=self._show_reading,
+            owner=self,
+            text=self.windowTitle(),
+        ).shown_by = self
+
+    def _show_reading(self, progress: Progress) -> None:
+        self.status.setText(progress.text)
+
+    def _show(self, found: list[Salvage]) -> None:
+        self.status.clear()
+        self._salvages = [each for each in found if each.is_partial]
+        lines = [f"• {each}" for each in found[:MOST_PLANS]]
+        if len(found) > MOST_PLANS:
+            lines.append(f"• and {len(found) - MOST_PLANS:,} more tables")
+        if not self._salvages:
+            self.offer_nothing("\n".join(["There are no rows to copy.", *lines]))
+            return
+        into = "a new table" if len(self._salvages) == 1 else "new tables, one for each"
+        about = f"The rows that can be read are copied into {into}. Nothing else changes."
+        self.say("\n".join([about, *lines]))
+        self.offer(f"Copy {quantity(sum(each.readable for each in self._salvages), 'row')}")
+
+    def work(self) -> Callable[[Job], list[tuple[Table, int]]]:
+        def run(job: Job) -> list[tuple[Table, int]]:
+            tables = copy_readable_rows(self._store, self._salvages, job)
+            return [(table, table.num_rows) for table in tables]
+
+        return run
+
+    def outcome_of(self, result: list[tuple[Table, int]]) -> str:
+        copies = [f"{quantity(rows, 'row')} into '{table.name}'" for table, rows in result]
+        return f"Copied {', '.join(copies)}. Undo takes the copy back."

@@ -176,6 +176,7 @@ class StoreActions(QObject):
             verify = upkeep.VerifyDialog(store, window.tasks, widget_of(window))
             verify.vacuum_requested.connect(partial(self.act, store, "vacuum"))
             verify.restore_requested.connect(self.restore)
+            verify.salvage_requested.connect(partial(self._salvage, store))
             verify.finished_work.connect(partial(self._record_report, store))
             dialog = verify
         elif act == "backup":
@@ -194,6 +195,19 @@ class StoreActions(QObject):
             dialog.finished_work.connect(lambda _: self._measure(store))
         dialog.open()
         return dialog
+
+    def _salvage(self, store: Store, tables: Sequence[str]) -> None:
+        from lamella.ui.stores.upkeep_dialogs import SalvageDialog
+
+        window = self._window
+        dialog = SalvageDialog(store, tables, window.tasks, widget_of(window))
+
+        def show_copies(copies: list[tuple[Table, int]]) -> None:
+            window.library.show_imports([table for table, _ in copies])
+            self._measure(store)
+
+        dialog.finished_work.connect(show_copies)
+        dialog.open()
 
     # ------------------------------------------------------------------------ page
 

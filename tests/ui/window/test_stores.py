@@ -21,9 +21,16 @@ from lamella.ui.stores.new_store import NewStoreDialog
 from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
 from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog
 from lamella.ui.stores.store_page import StorePage
-from lamella.ui.stores.upkeep_dialogs import CompactDialog, ExpireDialog, VacuumDialog, VerifyDialog
+from lamella.ui.stores.upkeep_dialogs import (
+    CompactDialog,
+    ExpireDialog,
+    SalvageDialog,
+    VacuumDialog,
+    VerifyDialog,
+)
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.mounts import filled, seen_read_only, small_disk
+from tests.property.damage import flip_bit
 from tests.ui.fake_memory import FakeMemory
 from tests.ui.window.store_orders import ROWS, carry_out, create_orders, press
 
@@ -148,6 +155,33 @@ def test_verifying_lists_what_is_damaged_and_offers_a_way_out(
     qtbot.waitUntil(lambda: bool(page.window().findChildren(RestoreDialog)))
     page.window().findChildren(RestoreDialog)[-1].reject()
     assert "2 problems" in page.facts.text()
+
+
+def test_the_readable_rows_of_a_damaged_table_are_copied_and_the_others_are_counted(
+    qtbot: QtBot, page: StorePage, store: Store, window: MainWindow
+) -> None:
+    orders = store["orders"]
+    orders.maintenance.compact(ROWS // 4)
+    orders.maintenance.expire(keep_versions=1)
+    store.maintenance.vacuum()
+    (file,) = (store.path / "data").glob("orders-*/*.parquet")
+    flip_bit(file, 2_000)
+    verification = press(qtbot, page, "verify", VerifyDialog)
+    qtbot.mouseClick(verification.accept_button, LEFT)
+    qtbot.waitUntil(verification.outcome.isVisible)
+    assert "copy the rows that can still be read into a new table" in verification.outcome.text()
+    buttons = {button.text(): button for button in verification.findChildren(QPushButton)}
+    qtbot.mouseClick(buttons["Copy readable rows…"], LEFT)
+    qtbot.waitUntil(lambda: bool(page.window().findChildren(SalvageDialog)))
+    dialog = page.window().findChildren(SalvageDialog)[-1]
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+    assert "• orders: 45,000 rows can be read, 15,000 cannot" in dialog.about.text()
+    assert dialog.accept_button.text() == "Copy 45,000 rows"
+    assert carry_out(qtbot, dialog) == "Copied 45,000 rows into 'orders_readable'. Undo takes the copy back."
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.table is not None)
+    tab = window.tabs.dataset_tab
+    assert tab is not None and tab.table is not None and tab.table.name == "orders_readable"
+    qtbot.waitUntil(lambda: tab.grid is not None and tab.grid.model().rowCount() == 45_000)
 
 
 def test_tabs_that_were_not_looked_at_yet_are_shown_instead_of_others_beside_them(
