@@ -25,6 +25,7 @@ from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
+from lamella.ui.widgets.menu_key import add_menu_key
 from lamella.ui.widgets.sidebar import Entry, Sidebar, SidebarSplitter
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
@@ -317,7 +318,7 @@ class MainWindow(QMainWindow):
 
     def show_error(self, error: Exception) -> None:
         """Show an error that nothing else has shown."""
-        if not isinstance(error, Cancelled):
+        if not isinstance(error, Cancelled) and not self.store_actions.is_explained(error):
             ErrorDialog(error, self).open()
 
     def _report_write_failure(self, table: Table, error: Exception) -> None:
@@ -325,7 +326,8 @@ class MainWindow(QMainWindow):
         if not table_tabs:
             self.show_error(error)
         for tab in table_tabs:
-            tab.messages.say(message(error), kind="message-danger")
+            if not tab.failures.repeat_missing_store(error):
+                tab.messages.say(message(error), kind="message-danger")
 
     def _report_write_stop(self, table: Table) -> None:
         for tab in self.tabs.dataset_tabs:
@@ -494,6 +496,7 @@ class MainWindow(QMainWindow):
             paste = QShortcut(QKeySequence.StandardKey.Paste, where)
             paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             paste.activated.connect(self.commands["paste_table"].trigger)
+        add_menu_key(self)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self.update_state)

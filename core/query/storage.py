@@ -18,7 +18,7 @@ from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.jobs import Job
 from lamella.core.query.pruning import may_meet
-from lamella.core.scan.parquet_file import Footer, unchanged_footer
+from lamella.core.scan.parquet_file import BODY, Footer, unchanged_footer
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -233,10 +233,11 @@ def _extent_text(low: Any, high: Any, type_: pa.DataType) -> str:
 
 
 def _metadata(footer: Footer) -> dict[str, str]:
-    """The file's metadata, without Arrow's schema, which says no more than the columns."""
+    """The file's metadata, without Arrow's schema, which says no more than the columns, and without what
+    Lamella writes for itself."""
     noted = footer.metadata.metadata or {}
     return {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in noted.items()
-        if key != b"ARROW:schema"
+        if key not in (b"ARROW:schema", BODY)
     }

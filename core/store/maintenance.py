@@ -19,7 +19,7 @@ from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.errors import BadData, Cancelled, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.phrases import quantity
+from lamella.core.phrases import quantity, size_text
 from lamella.core.processes import call_after_fork
 from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.read import in_memory
@@ -315,28 +315,32 @@ def _nothing(state: TableVersion, job: Job) -> None:
 
 @dataclass(frozen=True)
 class Compaction:
-    """The result of a compaction."""
+    """The result of a compaction: the files that were replaced, and those written in their place. `untouched`
+    counts the other files, `rewritten` the parts of the table that were."""
 
     table: str
     files_before: int
     files_after: int
     bytes_before: int
     bytes_after: int
+    untouched: int
     rewritten: int
 
     def __str__(self) -> str:
         if not self.rewritten:
-            return f"{self.table}: nothing to compact, {quantity(self.files_after, 'file')}"
-        return (
-            f"{self.table}: {quantity(self.files_before, 'file')} ({self.bytes_before:,} bytes) became"
-            f" {quantity(self.files_after, 'file')} ({self.bytes_after:,} bytes)"
-        )
+            return f"{self.table}: nothing to compact, {quantity(self.untouched, 'file')}"
+        after = f"{quantity(self.files_after, 'file')} of {size_text(self.bytes_after)}"
+        if not self.files_before:
+            return f"{self.table}: pending changes became {after}"
+        before = f"{quantity(self.files_before, 'file')} of {size_text(self.bytes_before)}"
+        return f"{self.table}: {before} became {after}"
 
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """What a compaction would do now: rewrite `files` of `bytes` in total, including `pending` changes. A
-    vacuum then frees `freed` of these bytes; the rest stays until earlier versions expire."""
+    """What a compaction would do now: replace `files` of `bytes` in total, of data and of changes, including
+    `pending` changes. A vacuum then frees `freed` of these bytes; the rest stays until earlier versions
+    expire."""
 
     table: str
     files: int = 0
@@ -523,8 +527,9 @@ class Maintenance:
             rewritten += count
             self._upkeep.index_new_files(work)
         after = self._file_sizes()
-        name = self._reader.current().row.name
-        return Compaction(name, len(before), len(after), sum(before), sum(after), rewritten)
+        old, new = dict(before.items() - after.items()), dict(after.items() - before.items())
+        sizes, name = (sum(old.values()), sum(new.values())), self._reader.current().row.name
+        return Compaction(name, len(old), len(new), *sizes, len(after) - len(new), rewritten)
 
     def compaction_plan(
         self, rows_a_group: int | None = None, rows_a_file: int | None = None
@@ -543,6 +548,10 @@ class Maintenance:
             )
         }
         files = [sizes[each.entry] for each in entries if each.kind == "data_files" and each.entry in sizes]
+        if entries and state.cells:
+            files += self._catalog.valid(
+                "change_files", self._reader.table_id, state.version, ("bytes", "from_version")
+            )
         freed = sum(size for size, first in files if first == state.version)
         pending = any(each.kind != "data_files" for each in entries) or bool(entries and state.cells)
         return CompactionPlan(state.row.name, len(files), sum(size for size, _ in files), freed, pending)
@@ -579,8 +588,8 @@ class Maintenance:
         changes."""
         return summary(self._catalog, self._reader.current())
 
-    def _file_sizes(self) -> list[int]:
-        """The sizes of the newest version's files."""
+    def _file_sizes(self) -> dict[str, int]:
+        """The sizes of the newest version's files, by path."""
         table_id, version = self._reader.table_id, self._reader.current().version
-        sizes = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
-        return [size for kind in sizes for (size,) in kind]
+        sizes = [self._catalog.valid(kind, table_id, version, ("path", "bytes")) for kind in FILE_KINDS]
+        return {path: size for kind in sizes for path, size in kind}

@@ -38,7 +38,7 @@ def test_export_writes_files_and_folders(
 
 def test_compact_says_what_became_of_each_table(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compact", str(store)]) == 0
-    assert "trips: 1 file (" in capsys.readouterr().out
+    assert "trips: 1 file of " in capsys.readouterr().out
     assert cli.main(["compact", str(store), "trips"]) == 0
     assert capsys.readouterr().out == "trips: nothing to compact, 1 file\n"
 

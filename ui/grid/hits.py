@@ -18,6 +18,9 @@ from lamella.ui.grid.texts import with_hyphen
 MOST_SPANS = 4096
 UNDERLINE = 2
 """Pixels of the line below a hit: for many eyes, the colour alone is too faint."""
+ELLIPSIS = "…"
+BEFORE_HIT = 3
+"""Where only a part of a text fits, up to 1/BEFORE_HIT of the free room is before the hit."""
 MARK_HEIGHT, MARK_WIDTH = 2, 4
 
 
@@ -53,6 +56,7 @@ class HitPainter:
     def __init__(self, hits: Hits, pattern: TextPattern) -> None:
         self._hits, self._pattern = hits, pattern
         self._spans: dict[str, list[tuple[int, int]]] = {}
+        self._shown_parts: dict[tuple[str, int], str] = {}
 
     def paint(
         self,
@@ -101,6 +105,30 @@ class HitPainter:
             end = cells.metrics.horizontalAdvance(fitted[:stop])
             parts.append(QRect(left + start, inner.top(), max(1, end - start), inner.height()) & cell)
         return parts
+
+    def part_with_hit(self, text: str, beginning: str, metrics: QFontMetrics, width: int) -> str:
+        """Of a text that is cut off, the part with its first hit: its `beginning`, if the hit is there or
+        there is none, or what stands around the hit."""
+        key = (text, width)
+        part = self._shown_parts.get(key)
+        if part is None:
+            if len(self._shown_parts) > MOST_SPANS:
+                self._shown_parts.clear()
+            part = self._shown_parts[key] = self._part_with_hit(text, beginning, metrics, width)
+        return part
+
+    def _part_with_hit(self, text: str, beginning: str, metrics: QFontMetrics, width: int) -> str:
+        spans = self._spans_in(with_hyphen(text))
+        if not spans or spans[0][1] < len(beginning):
+            return beginning
+        start, stop = spans[0]
+        free = max(0, width - metrics.horizontalAdvance(ELLIPSIS + text[start:stop] + ELLIPSIS))
+        first = start
+        while first and metrics.horizontalAdvance(text[first - 1 : start]) <= free // BEFORE_HIT:
+            first -= 1
+        if (space := text.find(" ", first, start)) >= 0:
+            first = space + 1  # half a word could look like a hit of whole words
+        return metrics.elidedText(ELLIPSIS + text[first:], Qt.TextElideMode.ElideRight, width)
 
     def _spans_in(self, text: str) -> list[tuple[int, int]]:
         spans = self._spans.get(text)

@@ -422,6 +422,13 @@ class CellPainter:
         return arrow + metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
     def _fit_text(self, text: str, width: int) -> str:
+        """The beginning of a text that fits, or the part with a hit of the search."""
+        beginning, hits = self._beginning(text, width), self._grid.hits
+        if hits is None or beginning == text:
+            return beginning
+        return hits.part_with_hit(text, beginning, self.metrics, width)
+
+    def _beginning(self, text: str, width: int) -> str:
         key = (text, width)
         elided = self._elided_texts.get(key)
         if elided is None:

@@ -45,6 +45,7 @@ from lamella.core.phrases import quantity, size_text
 from lamella.core.query.line import LineView
 from lamella.core.query.source import PinnedSource
 from lamella.core.query.storage import Storage, StoredColumn, StoredFile, read_storage
+from lamella.core.scan.parquet_file import BODY
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -110,7 +111,11 @@ def noted_of(dataset: Dataset) -> dict[str, str]:
     if isinstance(dataset, Table):
         return dict(dataset.metadata)
     noted = dataset.schema.metadata or {}
-    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in noted.items()}
+    return {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in noted.items()
+        if key != BODY
+    }
 
 
 class RowGroupStrip(QWidget):

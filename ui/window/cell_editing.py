@@ -304,6 +304,7 @@ class CellEditing(QObject):
         self._tab.tasks.read(
             lambda job: whole_texts(view.page(row, 1, [name]).column(0))[0],
             lambda whole: self._open(cell, whole, None),
+            self._tab.failures.show,
             owner=self,
         )
 
@@ -396,6 +397,7 @@ class CellEditing(QObject):
             self._offering = self._tab.tasks.read(
                 lambda job: few_values(view, name, job),
                 offer,
+                self._tab.failures.show,
                 owner=self,
                 quiet=True,
                 text="Reading the values",

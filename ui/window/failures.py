@@ -66,6 +66,14 @@ class Failures(QObject):
     def clear_missing_store(self) -> None:
         self._missing_store = None
 
+    def repeat_missing_store(self, error: Exception) -> bool:
+        """If the store is missing, say so again instead of an error that this explains; return whether it
+        is."""
+        if self._missing_store is None or not isinstance(error, LamellaError):
+            return False
+        self._show_missing_store(*self._missing_store)
+        return True
+
     def _show_missing_store(self, text: str, choice: Choice) -> None:
         self._tab.messages.say(text, choice, kind="message-danger", stays=True)
 
@@ -87,9 +95,7 @@ class Failures(QObject):
     def _say(self, error: Exception) -> str:
         text = sentence(error)
         self._tab.pane.set_busy("")
-        if self._missing_store is not None and isinstance(error, LamellaError):
-            self._show_missing_store(*self._missing_store)
-        else:
+        if not self.repeat_missing_store(error):
             self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
         self._tab.changed.emit()
         return text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import shiboken6
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.errors import StoreProblem, visible
+from lamella.core.errors import FileProblem, StoreProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.store.moving import Move
@@ -498,6 +498,19 @@ class StoreActions(QObject):
             tab.failures.report_missing_store(text, look)
         for place in self._other_tabs(store):
             place.messages.say(text, look, kind="message-danger", stays=True)
+
+    def is_explained(self, error: Exception) -> bool:
+        """Whether an error is about a file of a missing store, as the tab in front says again."""
+        tab = self._window.tabs.dataset_tab
+        return (
+            tab is not None
+            and isinstance(error, FileProblem)
+            and any(
+                error.path.is_relative_to(store.path) and tab in tabs_of(self._window.tabs, store.path)
+                for store in self.watch.missing
+            )
+            and tab.failures.repeat_missing_store(error)
+        )
 
     def _come_back(self, old: Store, new: Store, says: str) -> None:
         """Replace `old` by `new`, the same store reopened in the same place."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella import col, open_dataset
+from lamella import Store, col, open_dataset
 from lamella.core.jobs import Job
 from lamella.core.query.storage import StoredColumn, read_storage
 
@@ -67,3 +67,11 @@ def test_row_groups_state_the_extents_of_the_columns_in_a_filter(tmp_path: Path)
     where = (col("flag") == True) & (col("wait") > dt.timedelta(1))  # noqa: E712
     [group] = read_storage(open_dataset(path).snapshot(), where, Job()).groups
     assert group.extents == ("flag: false to true", "wait: 1 d 0:00:00 to 2 d 0:00:00")
+
+
+def test_what_lamella_notes_for_itself_in_data_files_is_no_metadata(tmp_path: Path):
+    with Store.open(tmp_path / "store") as store:
+        rows = pa.table({"n": list(range(20_000))}).replace_schema_metadata({"source": "radar"})
+        table = store.create_table("t", rows)
+        storage = read_storage(table.snapshot(), None, Job())
+        assert storage.files and not any(key.startswith("lamella") for key in storage.metadata)

@@ -20,6 +20,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
+from lamella.core.phrases import size_text
 from lamella.core.scan.snapshot import FileSegment
 from lamella.core.store.commit import ATTEMPTS
 
@@ -66,6 +67,9 @@ def test_small_files_and_pending_rows_become_one_file(store: Store) -> None:
     assert [groups(path) for path in files(table)] == [[2_703]]
     assert (compaction.files_before, compaction.files_after, compaction.rewritten) == (2, 1, 4)
     assert compaction.bytes_after == files(table)[0].stat().st_size
+    size = size_text(compaction.bytes_after)
+    assert str(compaction).endswith(f" became 1 file of {size}")
+    assert str(table.maintenance.compact()) == "t: nothing to compact, 1 file"
     assert table.snapshot().overlay is None
     assert not len(table.snapshot().deleted_positions)
     assert table.get(1)["label"] == "pending"

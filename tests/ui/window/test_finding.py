@@ -143,6 +143,34 @@ def test_hits_are_marked_in_cells_and_at_the_scroll_bar(window, table_tab, find,
     assert not marks.isVisible()
 
 
+def test_a_hit_beyond_the_end_of_its_cell_is_shown_with_what_stands_around_it(
+    qtbot, window, store, settled, find
+) -> None:
+    text = f"{'before ' * 15}the needle in it{' after' * 30}"
+    store.create_table("long", {"n": [1, 2], "story": [text, "needle first"]})
+    window.opening.open_key((str(store.path), "long"))
+    tab = settled()
+    column = tab.grid.grid_model.names.index("story")
+
+    def shown(width: int = 200) -> str:
+        assert tab.grid._painter is not None
+        return tab.grid._painter.fitted_in_line(column, text, width)[0]
+
+    beginning = shown()
+    assert beginning.startswith("before ") and "needle" not in beginning
+    find("needle")
+    assert shown().startswith("…") and "needle" in shown() and shown().endswith("…")
+    assert " needle" in shown(), "words before it are shown, too"
+    rect = tab.grid.cell_rect((0, tab.grid.place(column)))
+    picture = tab.grid.viewport().grab().toImage()
+    strong = QColor(theme.current().colors.behind[2])
+    assert any(picture.pixelColor(x, rect.top() + 3) == strong for x in range(rect.left(), rect.right()))
+    find("before")
+    assert shown() == beginning
+    QTest.keyClick(tab.finding.bar.field, Qt.Key.Key_Escape)
+    assert shown() == beginning
+
+
 def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled) -> None:
     """Sorted, filtered, computed and grouped rows, and each change starts the search again."""
     assert find("row 12").endswith("of 11")

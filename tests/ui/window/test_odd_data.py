@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialog
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
@@ -283,6 +285,15 @@ def test_a_step_that_is_stopped_leaves_what_was_shown(
     table_tab.apply(Line())
     settled()
     assert table_tab.view.num_rows == rows and before in (Line(), Line.of([step]))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Qt knows the key there, or there is none")
+def test_shift_f10_opens_the_menu_of_the_grid(open_tab: Callable[[str], DatasetTab]) -> None:
+    grid = open_tab("no rows").grid
+    grid.setFocus()
+    QTest.keyClick(grid, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+    assert isinstance(QApplication.activePopupWidget(), QMenu)
+    close_popups()
 
 
 @pytest.mark.slow

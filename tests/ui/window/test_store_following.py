@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, col
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Join, Pipeline, Where
+from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.stores.sizes_tree import NAME
 from lamella.ui.stores.store_dialogs import MoveDialog
@@ -123,6 +125,14 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     tab.reload()
     qtbot.waitUntil(lambda: not tab.loader.running)
     assert "is no longer at" in tab.messages.label.text(), "and not that one of its files is missing"
+    whole = window.library.home["orders"].read
+    window.tasks.read(lambda job: whole(), text="Reading")
+    tab.grid.go_to(1, tab.grid.place(tab.grid.grid_model.names.index("text")))
+    tab.grid.setFocus()
+    qtbot.keyClick(tab.grid, Qt.Key.Key_F2)
+    qtbot.waitUntil(lambda: not window.tasks.running)
+    assert not window.findChildren(ErrorDialog), "the bar says it already"
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     item = window.sidebar.tree.topLevelItem(0).child(0)
     assert "its disk was removed" in item.toolTip(0)
     away.rename(store.path)

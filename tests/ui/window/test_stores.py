@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
+from lamella.core.phrases import size_text
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.new_table import NewTableDialog
@@ -93,13 +94,20 @@ def test_opened_lines_stay_open_and_sizes_stay_in_sight_in_another_look(
     assert opened == [True, False, True]
 
 
-def test_compacting_says_first_what_it_does(qtbot: QtBot, page: StorePage, store: Store) -> None:
+def test_compacting_says_first_what_it_does_and_then_what_became_of_the_same_files(
+    qtbot: QtBot, page: StorePage, store: Store
+) -> None:
+    store["orders"].update([{"_id": row, "n": 0} for row in range(0, ROWS, 3)])
+    store["orders"].maintenance.expire(keep_versions=1)
+    store.maintenance.vacuum()
     dialog = press(qtbot, page, "compact", CompactDialog)
-    assert "• orders: 1 file of" in dialog.about.text().replace("\u200b", "")
+    data, changes = [next(store.path.glob(f"data/orders-*/*{kind}")) for kind in (".parquet", ".cells")]
+    size = size_text(data.stat().st_size + changes.stat().st_size)
+    assert f"• orders: 2 files of {size} are rewritten" in dialog.about.text().replace("\u200b", "")
     assert dialog.focusWidget() is dialog.accept_button  # so that Enter begins, and does not cancel
     assert dialog.accept_button.text() in ("Compact 1 table", "Compact 2 tables")
     assert store["orders"].maintenance.compaction_plan().is_needed
-    assert "orders: " in carry_out(qtbot, dialog)
+    assert f"orders: 2 files of {size} became 1 file of " in carry_out(qtbot, dialog)
     assert not store["orders"].maintenance.compaction_plan().is_needed
     again = press(qtbot, page, "compact", CompactDialog)
     assert "Nothing to do" in again.about.text() and not again.accept_button.isEnabled()
