@@ -345,7 +345,8 @@ def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | Spa
     kind = kind_of(dimension.type)
     if dimension.log:
         return LogTicks()
-    if not dimension.is_even:
+    is_single = dimension.form == "values" and len(dimension) == 1 and kind is not Kind.INTEGER
+    if is_single or not dimension.is_even:
         return NameTicks(dimension)
     if kind in (Kind.DATE, Kind.TIMESTAMP):
         return MomentTicks()

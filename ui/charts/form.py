@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,9 +24,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import nearest, visible
+from lamella.core.errors import BadQuery, nearest, visible, with_full_stop
 from lamella.core.phrases import sentence_case
-from lamella.core.query.charts import ChartSpec
+from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import UNIT_SECONDS
 from lamella.core.query.charts.spec import (
     AGGREGATES,
@@ -45,7 +46,7 @@ from lamella.core.query.charts.spec import (
     phrase_of,
 )
 from lamella.ui import theme
-from lamella.ui.charts.marks import Display
+from lamella.ui.charts.marks import MOST_MARKED, Display
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 
@@ -97,7 +98,8 @@ class ChartForm(QFrame):
         self._models: dict[str, QStringListModel] = {}
         self._rows: dict[str, tuple[QLabel, QWidget]] = {}
         self.aggregate = QComboBox(accessibleName="What makes one figure of several rows")
-        self.unit = QComboBox(accessibleName="Unit of time along X")
+        self.unit = QComboBox(accessibleName="Unit of time along X", editable=True)
+        self.unit.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
         self.counts = QGridLayout()
@@ -133,7 +135,16 @@ class ChartForm(QFrame):
         self.display = display
         for name, check in self.checks.items():
             with QSignalBlocker(check):
-                check.setChecked(getattr(display, name))
+                check.setChecked(getattr(display, name) and check.isEnabled())
+
+    def show_marked(self, data: ChartData) -> None:
+        """Show whether one of the lines has so few points that markers are drawn on it."""
+        by = [data.table[name].to_pylist() for name in ("panels", "color") if name in data.table.column_names]
+        lines = Counter(zip(*by, strict=True)) if by else {"": data.table.num_rows}
+        are_marked, check = min(lines.values(), default=0) <= MOST_MARKED, self.checks["markers"]
+        check.setEnabled(are_marked)
+        check.setToolTip("" if are_marked else f"Lines of more than {MOST_MARKED} points have no markers")
+        self.show_display(self.display)
 
     def show_counts(self, counts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> None:
         while self.counts.count():
@@ -161,6 +172,8 @@ class ChartForm(QFrame):
                 for value, text in choices.items():
                     box.addItem(text, value)
             box.setCurrentIndex(max(0, box.findData(chosen)))
+            if box.isEditable():
+                box.setEditText(choices[chosen])
 
     def _show_rows(self) -> None:
         spec, kind = self.spec, self._types.get(self.spec.x)
@@ -244,6 +257,21 @@ class ChartForm(QFrame):
         self.message.setVisible(bool(text))
         theme.variant(self.message, "danger" if is_problem else "caption")
 
+    def _choose_unit(self) -> None:
+        text = self.unit.currentText().strip()
+        units = {word: unit for unit, word in UNITS.items()} | {"": ""}
+        spec = replace(self.spec, unit=units.get(text.casefold(), text))
+        try:
+            spec.check()
+        except BadQuery as error:
+            self.show_spec(self.spec, self._types)  # restore the previous unit
+            self._say(" ".join(map(with_full_stop, (sentence_case(error.what), error.fix))), is_problem=True)
+            return
+        if spec != self.spec:
+            self._take(spec)
+        else:
+            self.show_spec(spec, self._types)
+
     def _choose_aggregate(self) -> None:
         chosen = self.aggregate.currentData()
         spec = replace(self.spec, aggregate=chosen)
@@ -257,7 +285,8 @@ class ChartForm(QFrame):
         self.changed.emit(spec)
 
     def _take_display(self) -> None:
-        self.display = Display(**{name: check.isChecked() for name, check in self.checks.items()})
+        enabled = {name: check.isChecked() for name, check in self.checks.items() if check.isEnabled()}
+        self.display = replace(self.display, **enabled)
         self.displayed.emit(self.display)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -313,7 +342,10 @@ class ChartForm(QFrame):
         self.log_x.toggled.connect(lambda on: self._take(replace(self.spec, log_x=on)))
         self.log_y.toggled.connect(lambda on: self._take(replace(self.spec, log_y=on)))
         self.aggregate.activated.connect(lambda _: self._choose_aggregate())
-        self.unit.activated.connect(lambda _: self._take(replace(self.spec, unit=self.unit.currentData())))
+        edit = self.unit.lineEdit()
+        assert edit is not None
+        edit.editingFinished.connect(self._choose_unit)
+        self.unit.activated.connect(lambda _: self._choose_unit())
         for check in self.checks.values():
             check.toggled.connect(lambda _: self._take_display())
         self.show_display(self.display)

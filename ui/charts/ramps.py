@@ -21,8 +21,8 @@ from lamella.ui.charts.words import cell_texts, figures_are_durations, rounded, 
 SCALE_WIDTH, SCALE_HEIGHT = 240, 10
 LEVELS = 256
 """The number of colours from one end of a ramp to the other."""
-LEAST_SHARE = 0.1
-"""The share of the accent colour for the least figure of a heat map."""
+LEAST_SHARE = 0.22
+"""The share of the accent colour for the least figure of a heat map, unlike a missing cell."""
 CUT_SHARE = 0.02
 """The share of cells at either end that get the colour of the end."""
 MIDDLE_LUMINANCE = 0.179

@@ -151,7 +151,7 @@ class _ChartQuery(ChartRows):
 
     def _keys(self, role: str) -> _Keys:
         kind, name = self._type(role), self._names[role]
-        if not is_on_line(kind) or self._is_few(role):
+        if not is_on_line(kind) or self._is_few(role) or self._is_single(role):
             return self._keys_of_values(role)
         extent, most = self._extents[role], self._most(role)
         unit = self._unit(role, extent, most) if is_moment(kind) else ""
@@ -168,6 +168,14 @@ class _ChartQuery(ChartRows):
         few = 0 < self._extents[role].distinct <= VALUES[role]
         return few and self._may_be_few(role) and not self._is_log(role)
 
+    def _is_single(self, role: str) -> bool:
+        """Whether all values of a histogram are one fraction, which needs no range around it."""
+        if self._spec.kind != HISTOGRAM or role != X or self._is_log(X):
+            return False
+        is_fraction = kind_of(self._type(X)) in (Kind.FLOAT, Kind.DECIMAL)
+        extent = self._extents[X]
+        return is_fraction and extent.low is not None and extent.low == extent.high
+
     def _most(self, role: str) -> int:
         if role in (COLOR, PANELS):
             return VALUES[role]
@@ -183,6 +191,7 @@ class _ChartQuery(ChartRows):
             and role == X
             and is_even_value(self._type(X))
             and not self._is_log(X)
+            and not self._is_single(X)
         )
 
     def _put_together(self, answer: pa.Table, keys: _Keys) -> tuple[pa.Table, _Keys]:

@@ -169,6 +169,16 @@ def test_a_histogram_counts_each_value_once_in_ranges_of_a_round_width(rows, fra
         assert float(f"{width:e}".partition("e")[0]) in (1, 2, 5)
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.decimal128(9, 4)])
+def test_a_histogram_of_one_fraction_is_one_bar_of_that_name(kind):
+    for color in ("", "t"):
+        rows = pa.table({"v": pa.array([1.5, None, 1.5, 1.5]).cast(kind), "t": ["a", "b", "a", "b"]})
+        data = chart(rows, "histogram", x="v", color=color)
+        (place,) = data.x.places
+        assert float(place.low) == 1.5 and place.high is None and place.left < 1.5 < place.right
+        assert data.used == 3 and sum(data.table["rows"].to_pylist()) == 3
+
+
 def test_one_value_far_away_leaves_the_others_apart():
     values = pa.table({"v": pa.array([*rng.normal(0, 1, 2_000), 500.0])})
     data = chart(values, "histogram", x="v")

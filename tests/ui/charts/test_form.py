@@ -80,6 +80,30 @@ def test_a_column_that_is_not_taken_is_answered_with_the_reason(
     assert form.message.isHidden()
 
 
+def test_a_unit_of_time_is_typed_or_answered_with_the_reason(qtbot, form: ChartForm) -> None:
+    form.show_spec(ChartSpec("line", "day"), TYPES)
+    form.show()
+    form.unit.setFocus()
+    qtbot.waitUntil(form.unit.hasFocus)
+
+    def enter_unit(text: str) -> None:
+        form.unit.lineEdit().selectAll()
+        QTest.keyClicks(form.unit, text)
+        QTest.keyClick(form.unit, Qt.Key.Key_Return)
+
+    enter_unit("Month")
+    assert form.spec.unit == "month" and form.message.isHidden()
+    enter_unit("mnth")
+    assert form.spec.unit == form.unit.currentText() == "month"
+    assert form.message.text() == "There is no unit of time 'mnth'. Did you mean 'month' or 'minute'?"
+    enter_unit("decade")
+    assert form.spec.unit == "month"
+    assert form.message.text().startswith("There is no unit of time 'decade'. ")
+    assert "quarter, month, week" in form.message.text()
+    enter_unit("automatic")
+    assert form.spec.unit == "" and form.message.isHidden()
+
+
 def test_the_name_of_a_text_is_not_completed_to_that_of_a_number(form: ChartForm) -> None:
     form.show_spec(ChartSpec("histogram", "delay"), TYPES)
     enter(form, "x", "carrier")

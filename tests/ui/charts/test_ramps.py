@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lamella.ui import theme
 from lamella.ui.charts.ramps import Ramp, RampScale
 from lamella.ui.charts.words import cell_texts
+from lamella.ui.style.sheet import DARK, LIGHT
+from tests.ui.test_theme import contrast
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,13 @@ from lamella.ui.charts.words import cell_texts
 )
 def test_the_cells_of_a_heat_map_have_the_same_decimal_places(figures, texts) -> None:
     assert cell_texts(figures) == texts
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_lowest_cell_differs_from_a_missing_one(qapp, palette, monkeypatch) -> None:
+    monkeypatch.setattr(type(theme.current()), "colors", palette)  # of both themes, without styling anew
+    lowest = Ramp(3.0, 9.0, log=False).color(3.0)
+    assert contrast(lowest.name(), palette.surface) > 1.3
 
 
 @pytest.mark.parametrize("log", [True, False])

@@ -290,7 +290,7 @@ def test_a_brush_is_dropped_where_the_figures_are_shown(qtbot, chart):
 
 
 def test_how_a_chart_is_drawn_is_part_of_the_state_of_its_tab(qtbot, chart, settled):
-    view, tab = chart(ChartSpec("line", "delay")), settled()
+    view, tab = chart(ChartSpec("line", "carrier")), settled()
     assert view.form.checks["markers"].isChecked()
     with qtbot.waitSignal(tab.changed):
         view.form.checks["markers"].click()

@@ -134,13 +134,14 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
         assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
 
 
-def test_one_whole_number_is_named_below_its_bar_which_stands_on_the_axis(qtbot, window, settled, tmp_path):
-    pq.write_table(pa.table({"year": [2013, 2013], "doors": [3, 4]}), tmp_path / "one.parquet")
+def test_one_number_is_named_below_its_bar_which_stands_on_the_axis(qtbot, window, settled, tmp_path):
+    rows = {"year": [2013, 2013], "doors": [3, 4], "rate": [1.5, 1.5]}
+    pq.write_table(pa.table(rows), tmp_path / "one.parquet")
     window.open_paths([tmp_path / "one.parquet"])
     tab = settled()
     tab.charting.show()
     view = tab.charting.view
-    for column, names in (("year", {"2013"}), ("doors", {"3", "4"})):
+    for column, names in (("year", {"2013"}), ("doors", {"3", "4"}), ("rate", {"1.5"})):
         view.show_spec(ChartSpec("histogram", column, log_y=True))
         qtbot.waitUntil(lambda: not view.running)
         panel = view.canvas.panels[0]
@@ -237,3 +238,21 @@ def test_long_names_are_told_apart_and_stay_inside(qtbot, window, settled, tmp_p
     qtbot.waitUntil(lambda: len(view.canvas.panels) == 7 and not view.running)
     for panel in view.canvas.panels:
         assert panel.plot.sceneBoundingRect().right() <= view.canvas.width() + 1
+
+
+def test_the_form_says_that_long_lines_have_no_markers(qtbot, window, settled, tmp_path):
+    path = tmp_path / "days.parquet"
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=n) for n in range(210)]
+    pq.write_table(pa.table({"day": pa.array(days, pa.date32()), "n": range(210)}), path)
+    window.open_paths([path])
+    tab = settled()
+    tab.charting.show()
+    view, check = tab.charting.view, tab.charting.view.form.checks["markers"]
+    view.show_spec(ChartSpec("line", "day", measure="n", aggregate="sum"))
+    qtbot.waitUntil(lambda: not view.running and view.data is not None and len(view.data.table) == 210)
+    assert "more than 120 points" in check.toolTip() and not check.isChecked() and not check.isEnabled()
+    view.form.checks["zero"].click()
+    assert view.form.display.zero and view.form.display.markers
+    view.show_spec(ChartSpec("line", "day", measure="n", aggregate="sum", unit="month"))
+    qtbot.waitUntil(lambda: not view.running and len(view.data.table) == 7)
+    assert not check.toolTip() and check.isChecked() and check.isEnabled()
