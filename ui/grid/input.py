@@ -179,6 +179,8 @@ def press(grid: Grid, event: QKeyEvent) -> bool:
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     key = Key(event.key())
+    if key in STEPS and event.modifiers() & Qt.KeyboardModifier.AltModifier:
+        return False  # Alt+Left is the action Back, also while there is nothing to go back to
     if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
         return True
     target = _target(grid, key, shift, control)

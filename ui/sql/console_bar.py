@@ -55,8 +55,9 @@ class ConsoleBar(QFrame):
         self.run, self.keys = QPushButton(f"{ICON_GAP}Run", self), QLabel("Ctrl+Enter", self)
         self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop", self), QLabel(self)
         self.store, self.history = QToolButton(self), QToolButton(self, text=f"{ICON_GAP}History")
-        self.explain, self.format, self.save = (
+        self.explain, self.as_steps, self.format, self.save = (
             QToolButton(self, text="Explain ▾"),
+            QToolButton(self, text="As steps"),
             QToolButton(self, text="Format"),
             QToolButton(self, text="Save ▾"),
         )
@@ -187,7 +188,8 @@ class ConsoleBar(QFrame):
         self.history.setToolTip("Earlier statements")
         self.format.setToolTip("Format the text: one clause per line, keywords in capitals (Alt+Shift+F)")
         self.explain.setToolTip("How the engine runs the statement")
-        self.save.setToolTip("Snippets, files, and the statement as steps")
+        self.as_steps.setToolTip("Show the statement at the cursor as steps of its table")
+        self.save.setToolTip("Snippets and files")
         for button in (self.explain, self.save):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
             button.setAccessibleName(button.text().rstrip(" ▾"))
@@ -195,6 +197,7 @@ class ConsoleBar(QFrame):
         self.run.clicked.connect(lambda: self.run_requested.emit(False))
         self.stop.clicked.connect(self.stop_requested)
         self.history.clicked.connect(self.show_history)
+        self.as_steps.clicked.connect(self.steps_requested)
         self.format.clicked.connect(self.format_requested)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)
@@ -203,7 +206,7 @@ class ConsoleBar(QFrame):
             layout.addWidget(widget)
         layout.addStretch(1)
         layout.setSpacing(theme.XS)
-        for button in (self.history, self.explain, self.format, self.save):
+        for button in (self.history, self.explain, self.as_steps, self.format, self.save):
             layout.addWidget(button)
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -221,7 +224,6 @@ class ConsoleBar(QFrame):
         menu.addAction("Save to a file…", self.save_file_requested.emit)
         menu.addSeparator()
         menu.addAction("Run all statements", lambda: self.run_requested.emit(True))
-        menu.addAction("Show the statement as steps", self.steps_requested.emit)
         self.save.setMenu(menu)
 
     def _restyle(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
-from lamella.core.query.sql.dialects import format_sql
+from lamella.core.query.sql.dialects import format_sql, place_in_format
 from lamella.ui.dialogs.file_dialog import ask_file, ask_new_file
 from lamella.ui.sql.editor import SqlEditor
 from lamella.ui.sql.saved_statements import SavedStatements
@@ -34,13 +34,15 @@ class ConsoleText(QObject):
         self._editor, self._messages, self._saved_statements, self._tasks = editor, messages, saved, tasks
 
     def lay_out(self) -> None:
-        """Format the selection, or the whole text."""
+        """Format the selection, or the whole text; the cursor stays at its word."""
         text, span = self._editor.toPlainText(), self._editor.selected_span
         start, stop = span or (0, len(text))
 
         def show(text_laid_out: str) -> None:
             if self._editor.toPlainText() == text and text_laid_out:
+                place = self._editor.textCursor().position() - start
                 self._editor.replace_span(start, stop, text_laid_out)
+                self._editor.go_to(start + place_in_format(text[start:stop], place, text_laid_out))
 
         self._tasks.read(lambda job: format_sql(text[start:stop]), show, self._fail, owner=self, quiet=True)
 

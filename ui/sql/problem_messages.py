@@ -14,7 +14,7 @@ from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translate
 from lamella.core.query.sql.problems import SyntaxProblem, in_words, place_of_problem, syntax_problem
-from lamella.core.query.sql.script import with_dollars
+from lamella.core.query.sql.script import lexemes, with_dollars
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.sql.editor import SqlEditor
 from lamella.ui.sql.open_names import OpenNames
@@ -63,22 +63,28 @@ class ProblemMessages(QObject):
         message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{not_run(left)}"
         choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
         if place is not None and fix.startswith("Did you mean"):
-            choices += [
-                (f"Use {visible(name)}", partial(self._use, first, last, text[first:last], name))
-                for name in _QUOTED.findall(fix)[:_MOST_FIXES]
-            ]
+            before = text[first:last]
+            begins = all(lexeme.kind == "comment" for lexeme in lexemes(statement.text[: place[0]]))
+            for name in _QUOTED.findall(fix)[:_MOST_FIXES]:
+                if begins:  # with a keyword
+                    word = name.upper() if before.isupper() else name
+                    choices.append((f"Use {word}", partial(self._replace, first, last, before, word)))
+                else:
+                    choices.append((f"Use {visible(name)}", partial(self._use, first, last, before, name)))
         self._messages.say(message, *choices, kind=DANGER)
         self._look_for_dialect(statement, message, choices)
 
     def _use(self, first: int, last: int, before: str, name: str) -> None:
         """Replace an unknown name; an alias before it, or arguments after it, stay."""
-        if self._editor.toPlainText()[first:last] != before:
-            return
         word = _LAST_WORD.match(before)
         quoted = ".".join(engine_words().quote(part) for part in name.split("."))
         start, stop = (first + word.start(1), first + word.end(1)) if word is not None else (first, last)
-        self._editor.replace_span(start, stop, quoted)
-        self._editor.show_place(start + len(quoted))
+        self._replace(start, stop, before[start - first : stop - first], quoted)
+
+    def _replace(self, start: int, stop: int, before: str, text: str) -> None:
+        if self._editor.toPlainText()[start:stop] == before:
+            self._editor.replace_span(start, stop, text)
+            self._editor.show_place(start + len(text))
 
     def _look_for_dialect(self, statement: Statement, message: str, choices: Sequence[Choice]) -> None:
         """Find out whether the statement is valid in another database."""

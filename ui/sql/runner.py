@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.sql_result import SqlResult, run_to_result
 from lamella.core.errors import BadSql, Cancelled, VersionConflict
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Progress
 from lamella.core.query.sql.changes import ChangeStatement, change_statement
 from lamella.core.query.sql.plan_tree import SqlPlan, explain_sql
 from lamella.core.query.sql.run import SqlRequest, run_sql
@@ -155,8 +155,12 @@ class Runner(QObject):
                 self._handle = None
                 self._stop(statement)
 
+        def show_progress(progress: Progress) -> None:
+            if run == self._run:
+                self.progressed.emit(progress)
+
         self._handle = self._tasks.read(
-            work, done, fail, progress=self.progressed.emit, stopped=stop, owner=self, text="Running SQL",
+            work, done, fail, progress=show_progress, stopped=stop, owner=self, text="Running SQL",
             may_be_endless=True,
         )  # fmt: skip
         self._handle.shown_by = self._console

@@ -414,7 +414,7 @@ def status_text(content: TabContent | None, counting: bool) -> str:
     if content is None:
         return "counting…" if counting else ""
     if counting:
-        return f"counting… of {content.total_rows:,} rows"
+        return f"counting… of {quantity(content.total_rows, 'row')}"
     parts = [_rows(content)]
     explain, fetched = content.view.explain, content.lines.fetched_rows
     if content.line.active or fetched is not None:

@@ -10,7 +10,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import Advice, BadSql, instead_of
 from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.problems import missing_part
-from lamella.core.query.sql.script import with_semicolons
+from lamella.core.query.sql.script import lexemes, with_semicolons
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]
@@ -44,7 +44,11 @@ def change_statement(text: str) -> ChangeStatement | None:
         if not word.isalpha():
             return None  # the engine reports where it cannot be parsed
         if word not in _REFUSED_STATEMENTS:
-            raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
+            problem = BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
+            problem.span = next(
+                ((lexeme.start, lexeme.stop) for lexeme in lexemes(text) if lexeme.kind != "comment"), None
+            )
+            raise problem
         instead = _INSTEAD.get(word)
         if instead is not None:
             raise BadSql(f"{word.upper()} is not supported in SQL here", fix=instead)

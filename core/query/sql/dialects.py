@@ -12,7 +12,13 @@ from lamella.core.errors import BadSql, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.run import SqlRequest, run_sql
-from lamella.core.query.sql.script import lexemes, placeholders, statements_of, with_semicolons
+from lamella.core.query.sql.script import (
+    lexemes,
+    placeholders,
+    statement_at,
+    statements_of,
+    with_semicolons,
+)
 from lamella.core.query.sql.sources import Sources
 
 LONGEST = 200_000
@@ -91,6 +97,32 @@ def format_sql(text: str) -> str:
     ]
     ends = any(lexeme.text == ";" for lexeme in lexemes(text[parts[-1].stop :])) if parts else False
     return ";\n\n".join(formatted) + (";" if ends else "")
+
+
+def place_in_format(text: str, place: int, formatted: str) -> int:
+    """The place in the formatted text of the word at a place in the text before; the start of the statement
+    if that word has changed."""
+    parts, new_parts = statements_of(text), statements_of(formatted)
+    part = statement_at(text, parts, place)
+    if part is None or len(new_parts) != len(parts):
+        return 0
+    new = new_parts[parts.index(part)]
+    before = [
+        lexeme for lexeme in lexemes(text[part.start : part.stop]) if part.start + lexeme.start <= place
+    ]
+    if not before:
+        return new.start
+    word = before[-1]
+    number = sum(lexeme.text.casefold() == word.text.casefold() for lexeme in before)
+    same = (
+        lexeme
+        for lexeme in lexemes(formatted[new.start : new.stop])
+        if lexeme.text.casefold() == word.text.casefold()
+    )
+    found = next(itertools.islice(same, number - 1, None), None)
+    if found is None:
+        return new.start
+    return new.start + min(found.start + place - part.start - word.start, found.stop)
 
 
 def _format_statement(text: str, line: int) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from lamella.core.jobs import Job
-from lamella.core.query.duckdb_source import OWN_NAMES
-from lamella.core.query.sql.rows_read import RowsRead, TableFiles, scan_of
+from lamella.core.query.duckdb_source import OWN_NAMES, POSITION, identifier
+from lamella.core.query.sql.rows_read import RowsRead, TableFiles, dropped_by, scan_of
 from lamella.core.query.sql.run import SqlRequest, run_sql, tables_of
 from lamella.core.query.sql.sources import Sources
 from lamella.core.scan.snapshot import FileSegment, Snapshot
@@ -21,6 +21,15 @@ _WRAPPERS = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE", "QUERY_ROOT"})
 _ESTIMATE = "Estimated Cardinality"
 _LONGEST = 300
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
+_REFERENCE = re.compile(r"#(\d+)\b")
+"""How an operator names the columns of its input: by their positions, from 0."""
+_CAST = re.compile(r"\b(?:TRY_)?CAST\(((?:[^()]|\([^()]*\))*) AS [A-Z][A-Z0-9_ ]*(?:\([^()]*\))?(?:\[\])*\)")
+_COMPRESSION = re.compile(r"\b__internal_(?:de)?compress_\w+\(((?:[^(),]|\([^()]*\))*)(?:,[^()]*)?\)")
+_WRITTEN_CAST = re.compile(r"\bcast\b|\btry_cast\b|::", re.IGNORECASE)
+_KEEPS_COLUMNS = frozenset({"FILTER", "ORDER_BY", "TOP_N", "LIMIT", "STREAMING_LIMIT", "RESULT_COLLECTOR"})
+"""Operators whose columns are those of their input."""
+_SAME = " IS NOT DISTINCT FROM "
+_OF_GROUPS = ("Groups", "Aggregates")
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,14 @@ def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, m
     profile = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
     tables = tables_of(text, sources, request, job)
     names, files = _column_names(tables), TableFiles.by_name(tables)
+    reader = _PlanReader(names, files, has_casts=bool(_WRITTEN_CAST.search(text)))
     if isinstance(profile, list):
-        return SqlPlan(_operator(profile[0] if profile else {}, names, files))
+        return SqlPlan(reader.operator(profile[0] if profile else {}))
     roots = profile.get("operator") or profile.get("children") or [{}]
     root = roots[0] if isinstance(roots, list) else roots
     while str(root.get("type", root.get("name", ""))) in _WRAPPERS and len(root.get("children", ())) == 1:
         root = root["children"][0]
-    return SqlPlan(_operator(root, names, files), seconds)
+    return SqlPlan(reader.operator(root), seconds)
 
 
 def _column_names(tables: Mapping[str, Snapshot]) -> dict[str, str]:
@@ -82,36 +92,92 @@ def _column_names(tables: Mapping[str, Snapshot]) -> dict[str, str]:
     names_by_stored: dict[str, set[str]] = {}
     for snapshot in tables.values():
         columns = {column.key: column.name for column in snapshot.columns}
+        in_memory = {column.key: identifier(column) for column in snapshot.columns}
         for segment in snapshot.segments:
-            for key, stored in segment.names.items() if isinstance(segment, FileSegment) else ():
+            stored_names = segment.names if isinstance(segment, FileSegment) else in_memory
+            for key, stored in stored_names.items():
                 if key in columns:
                     names_by_stored.setdefault(stored, set()).add(columns[key])
     return {stored: names.pop() for stored, names in names_by_stored.items() if len(names) == 1}
 
 
-def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[str, TableFiles]) -> Operator:
-    info = dict(node.get("extra_info") or {})
-    estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
-    timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
-    return Operator(
-        str(node.get("type") or node.get("name") or "operator").replace("_", " ").strip().lower(),
-        tuple(_detail(key, value, names, files) for key, value in info.items() if value),
-        None if timing is None else float(timing),
-        None if timing is None or rows is None else int(rows),
-        int(estimate) if estimate.isdigit() else None,
-        None if timing is None else scan_of(node, files),
-        tuple(_operator(inner, names, files) for inner in node.get("children", ())),
-    )  # fmt: skip
+class _PlanReader:
+    """Makes operators of DuckDB's nodes, with tables and columns by their own names rather than the engine's
+    internal ones. Casts are those of the engine if the statement `has_casts` of its own."""
+
+    def __init__(self, names: Mapping[str, str], files: Mapping[str, TableFiles], has_casts: bool) -> None:
+        self._names, self._files, self._has_casts = names, files, has_casts
+
+    def operator(self, node: Mapping[str, Any], dropped: int = 0) -> Operator:
+        info = dict(node.get("extra_info") or {})
+        estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
+        timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
+        below = dropped_by(node) or dropped
+        details = (self._detail(key, value, node) for key, value in info.items() if value)
+        return Operator(
+            _type(node).replace("_", " ").lower() or "operator",
+            tuple(detail for detail in details if detail),
+            None if timing is None else float(timing),
+            None if timing is None or rows is None else int(rows),
+            int(estimate) if estimate.isdigit() else None,
+            None if timing is None else scan_of(node, self._files, dropped),
+            tuple(self.operator(inner, below) for inner in node.get("children", ())),
+        )
+
+    def _detail(self, key: str, value: object, node: Mapping[str, Any]) -> str:
+        """A detail as text; empty if it only has columns whose names are not known."""
+        parts = [str(part) for part in (value if isinstance(value, list) else [value])]
+        if key in ("Filename(s)", "Filenames", "Files") or key.lower().startswith("file"):
+            paths = [PurePath(part.strip()).name for part in ", ".join(parts).split(",")]
+            if all(path in self._files for path in paths):
+                return f"Table: {', '.join(dict.fromkeys(self._files[path].name for path in paths))}"
+            text = ", ".join(paths)
+        else:
+            named = [self._named(part, node) for part in parts]
+            own = (POSITION, f"{POSITION} = {POSITION}")
+            text = ", ".join(part for part in named if part not in own and not _REFERENCE.search(part))
+        text = _WORDS.sub(lambda word: self._names.get(word[0], word[0]), text.replace(OWN_NAMES, ""))
+        return f"{key}: {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}" if text else ""
+
+    def _named(self, text: str, node: Mapping[str, Any]) -> str:
+        """An expression with the names of columns in place of their positions, as far as they are known."""
+        inputs = node.get("children", ())
+        sides = text.split(_SAME) if len(inputs) == 2 else [text]
+        if inputs and len(sides) in (1, len(inputs)):
+            columns = map(self._columns, inputs if len(sides) == len(inputs) else inputs[:1])
+            text = _SAME.join(map(_with_names, sides, columns))
+        return _without(_COMPRESSION, text if self._has_casts else _without(_CAST, text))
+
+    def _columns(self, node: Mapping[str, Any]) -> list[str]:
+        """The columns that a node gives to the one above, in order; none if they are not known."""
+        info, inputs, kind = node.get("extra_info") or {}, node.get("children", ()), _type(node)
+        if kind.endswith(("GROUP_BY", "AGGREGATE")):
+            lists = [info.get(key) or [] for key in _OF_GROUPS]
+            written = [part for parts in lists for part in (parts if isinstance(parts, list) else [parts])]
+        elif "Projections" in info:
+            own = info["Projections"]
+            written = own if isinstance(own, list) else [own]
+        else:
+            return self._columns(inputs[0]) if kind in _KEEPS_COLUMNS and len(inputs) == 1 else []
+        return [self._named(str(part), node) for part in written]
 
 
-def _detail(key: str, value: object, names: Mapping[str, str], files: Mapping[str, TableFiles]) -> str:
-    """A detail as text, with tables and columns by their own names rather than the engine's internal ones."""
-    parts = value if isinstance(value, list) else [value]
-    text = ", ".join(str(part) for part in parts)
-    if key in ("Filename(s)", "Filenames", "Files") or key.lower().startswith("file"):
-        paths = [PurePath(part.strip()).name for part in text.split(",")]
-        if all(path in files for path in paths):
-            return f"Table: {', '.join(dict.fromkeys(files[path].name for path in paths))}"
-        text = ", ".join(paths)
-    text = _WORDS.sub(lambda word: names.get(word[0], word[0]), text.replace(OWN_NAMES, ""))
-    return f"{key}: {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}"
+def _with_names(text: str, columns: Sequence[str]) -> str:
+    def name_of(reference: re.Match[str]) -> str:
+        number = int(reference[1])
+        return columns[number] if number < len(columns) else reference[0]
+
+    return _REFERENCE.sub(name_of, text)
+
+
+def _type(node: Mapping[str, Any]) -> str:
+    return str(node.get("type") or node.get("name") or "").strip()
+
+
+def _without(call: re.Pattern[str], text: str) -> str:
+    """An expression with the first arguments of calls in their place, the innermost first."""
+    while True:
+        shorter = call.sub(lambda match: match[1], text)
+        if shorter == text:
+            return text
+        text = shorter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -66,21 +67,55 @@ def rows_read_by(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Sna
     if "operator" not in profile:
         return None
     files = TableFiles.by_name(tables)
-    scans = [scan_of(node, files) for root in profile["operator"] for node in _nodes(root)]
-    return sum((scan for scan in scans if scan is not None), RowsRead(0))
+    scans = (_scans(root, files) for root in profile["operator"])
+    return sum(itertools.chain.from_iterable(scans), RowsRead(0))
 
 
-def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRead | None:
-    """The rows that an operator of a profile read from a table; None if it reads none."""
+def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: int = 0) -> RowsRead | None:
+    """The rows that an operator of a profile read from a table; None if it reads none. `dropped` of the
+    table's rows in files have been deleted or replaced, and do not count."""
+    scan = _physical_scan_of(node, files)
+    if scan is None or not dropped:
+        return scan
+    table = _table_of(node, files)
+    num_rows = scan.rows if table is None else table.num_rows
+    rows = round(scan.rows * max(0.0, 1 - dropped / num_rows)) if num_rows else 0
+    return RowsRead(rows, scan.is_exact and scan.rows == num_rows, scan.row_groups)
+
+
+def dropped_by(node: Mapping[str, Any]) -> int:
+    """The number of deleted and replaced rows that an operator of a profile leaves out of its other input; 0
+    if that is not what it does."""
     info = node.get("extra_info") or {}
-    if info.get("Function") not in _SCANS or info.get("Projections") == POSITION:
+    if "ANTI" not in str(info.get("Join Type", "")):
+        return 0
+    return sum(
+        int(inner.get("intermediate_rows", 0))
+        for inner in node.get("children", ())
+        if _is_of_positions(inner)
+    )
+
+
+def _is_of_positions(node: Mapping[str, Any]) -> bool:
+    info = node.get("extra_info") or {}
+    return info.get("Function") in _SCANS and info.get("Projections") == POSITION
+
+
+def _table_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> TableFiles | None:
+    info = node.get("extra_info") or {}
+    return files.get(PurePath(str(info.get("Filename(s)", "")).split(",")[0].strip()).name)
+
+
+def _physical_scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRead | None:
+    info = node.get("extra_info") or {}
+    if info.get("Function") not in _SCANS or _is_of_positions(node):
         return None
     rows_out = int(node.get("intermediate_rows", 0))
     scanned, total = int(node.get("row_groups_scanned", 0)), int(node.get("total_row_groups_to_scan", 0))
     if not total:
         return RowsRead(rows_out)
     groups = (scanned, total)
-    table = files.get(PurePath(str(info.get("Filename(s)", "")).split(",")[0].strip()).name)
+    table = _table_of(node, files)
     if table is None or not ("Filters" in info or "Dynamic Filters" in info):
         return RowsRead(rows_out, True, groups)  # a LIMIT reads a few rows of each row group
     share = int(info.get("Total Files Read", table.num_files)) / table.num_files
@@ -93,7 +128,10 @@ def row_groups_text(rows: RowsRead) -> str:
     return "" if rows.row_groups is None else f", {rows.row_groups[0]:,} of {rows.row_groups[1]:,} row groups"
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield node
+def _scans(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: int = 0) -> Iterator[RowsRead]:
+    scan = scan_of(node, files, dropped)
+    if scan is not None:
+        yield scan
+    dropped = dropped_by(node) or dropped
     for inner in node.get("children", ()):
-        yield from _nodes(inner)
+        yield from _scans(inner, files, dropped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +56,43 @@ def test_rows_read_of_a_statement(sources: Sources, text: str, rows: int, groups
     )
     measured = explain_sql(text, sources, SqlRequest(), Job(), measured=True).rows_read
     assert (measured.rows, measured.row_groups) == (rows, groups)
+
+
+@pytest.fixture
+def updated(tmp_path: Path) -> Iterator[Sources]:
+    """A table of 16 rows of which 3 were replaced, and one of 40,000 of which each fourth was deleted."""
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("few", [{"n": number, "name": f"C{number}"} for number in range(16)])
+        store["few"].update_where("n < 3", {"$set": {"n": 100}})
+        store.create_table("many", pa.table({"n": range(40_000)}))
+        store["many"].delete(range(0, 40_000, 4))
+        yield Sources("the console", ["few", "many"], lambda name, version: store[name])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("select n, name from few", 16),
+        ("select a.name from few a join few b using (n)", 32),
+        ("select sum(n) as n from many where n > 7", 30_000),
+    ],
+)
+def test_replaced_and_deleted_rows_do_not_count_as_read(updated: Sources, text: str, rows: int):
+    rows_read = run_to_result(text, updated).rows_read
+    assert rows_read is not None and (rows_read.rows, rows_read.is_exact) == (rows, True)
+    assert explain_sql(text, updated, SqlRequest(), Job(), measured=True).rows_read.rows == rows
+
+
+def test_a_plan_names_columns_and_has_only_casts_of_the_statement(updated: Sources):
+    def details(text: str) -> str:
+        plan = explain_sql(text, updated, SqlRequest(), Job(), measured=True)
+        return "; ".join(detail for node in plan.root.walk() for detail in node.details)
+
+    joined = "few a join few b using (n)"
+    plan = details(f"select a.name, n / 2 as half, count(distinct a.n) as c from {joined} group by all")
+    assert "Groups: name, half" in plan and "Aggregates: count(n)" in plan, plan
+    assert not any(internal in plan for internal in ("#", "CAST", "pos", "c1", "c2")), plan
+    assert "CAST(n AS INTEGER)" in details("select n from few where n::int > 2")
 
 
 def test_a_plan_has_the_names_of_tables_and_columns(sources: Sources):

@@ -10,7 +10,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.sql import Sources, SqlRequest, run_sql
 from lamella.core.query.sql.changes import change_statement
-from lamella.core.query.sql.dialects import format_sql, translate
+from lamella.core.query.sql.dialects import format_sql, place_in_format, translate
 from lamella.core.query.sql.plan_tree import explain_sql
 from lamella.core.query.sql.problems import in_words, syntax_problem
 from lamella.core.scan.snapshot import snapshot_of_rows
@@ -282,6 +282,27 @@ def test_laid_out_keeps_every_statement_and_comment():
     assert format_sql("go\nselect 1\nGO\nselect 2\ngo") == "SELECT\n  1;\n\nSELECT\n  2;"
     with pytest.raises(LamellaError, match="line 2 cannot be formatted"):
         format_sql("select 1;\nselect from where group")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("select 1;\nselect a, b from t where a|b = 1 and ab > 2", "a|b = 1"),
+        ("select 1;\nselect a, b from t where ab = 1 and a|b > 2", "a|b > 2"),
+        ("select 1;\nselect a, b from t |  where ab = 1 limit 3", "t|\nWHERE"),
+        ("select 1; sel|ect a from t", "SEL|ECT\n  a"),
+        ("select 1;\n-- why|\nselect a from t; select 2", "/* why */\n|SELECT"),
+        ("select 1; select a from t where a|= 1; select 2", "a |= 1"),
+        ("  |select a from t", "|SELECT\n  a"),
+        ("select 1; select a from t where a !|= 1; select 2", "|SELECT\n  a"),
+        ("|", "|"),
+    ],
+)
+def test_the_cursor_of_a_formatted_text_stays_at_its_word(before: str, after: str):
+    place, text = before.index("|"), before.replace("|", "")
+    formatted = format_sql(text)
+    new = place_in_format(text, place, formatted)
+    assert after in f"{formatted[:new]}|{formatted[new:]}"
 
 
 def test_explain_sql_measures_operators():

@@ -340,3 +340,12 @@ def test_names_have_room_also_beyond_the_edge_where_there_are_no_rows(grid) -> N
     names = [f"the_scheduled_time_of_departure_{n}" for n in range(20)]
     grid.show_rows(TableRows(pa.table({name: pa.array([], pa.int64()) for name in names})))
     assert all(grid.columnWidth(n) >= grid.column_header.wanted_width(n) for n in range(20))
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up])
+def test_arrows_with_alt_do_not_move_the_cell(grid, settle, key) -> None:
+    grid.show_rows(FakeRows(10))
+    settle(grid)
+    grid.go_to(2, 1)
+    QTest.keyClick(grid, key, Qt.KeyboardModifier.AltModifier)
+    assert grid.selection.current == (2, 1)

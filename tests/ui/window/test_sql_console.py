@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
+from lamella.core.jobs import Progress
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
 from lamella.ui.dialogs.export_dialog import ExportDialog
@@ -141,6 +142,15 @@ def test_the_second_statement_fails_and_the_third_does_not_run(run):
     assert "select delay from flights" in console.text and console.editor.problem_span is None
     console.editor.undo()
     assert "select dely from flights" in console.text
+
+
+@pytest.mark.parametrize(("before", "word"), [("-- all\nselct 1 as a", "select"), ("SELCT 1 as a", "SELECT")])
+def test_a_misspelt_first_word_is_replaced_at_a_press(run, before, word):
+    console = run(before)
+    assert console.text[slice(*console.editor.problem_span)].casefold() == "selct"
+    press(console, f"Use {word}")
+    assert console.text == before.replace("selct", word).replace("SELCT", word)
+    assert console.editor.textCursor().position() == console.text.index(word) + len(word)
 
 
 @pytest.mark.slow
@@ -325,6 +335,22 @@ def test_stop_ends_what_never_would(qtbot, console):
     qtbot.waitUntil(lambda: not console.runner.running)
     assert message(console) == "Stopped." and console.bar.run.isVisible()
     assert console.editor.problem_span is None
+
+
+def test_a_new_statement_shows_no_progress_of_the_one_before(qtbot, console):
+    endless = "select count(*) from range(100000000) a, range(100000000) b where a.range * b.range = 3"
+    console.editor.setPlainText(endless)
+    console.run()
+    (before,) = console.tasks.running
+    console.run()
+    progresses = []
+    console.runner.progressed.connect(progresses.append)
+    before.callbacks.progress(Progress(111, None, "111 rows"))
+    (now,) = (handle for handle in console.tasks.running if handle is not before)
+    now.callbacks.progress(Progress(5, None, "5 rows"))
+    assert [progress.text for progress in progresses] == ["5 rows"]
+    console.bar.stop.click()
+    qtbot.waitUntil(lambda: not console.tasks.running)
 
 
 @pytest.mark.slow
@@ -548,7 +574,7 @@ def test_a_statement_becomes_steps_of_its_table(qtbot, window, console, request,
     console.editor.setPlainText(
         "select carrier, count(*) as n from flights where delay > 100 group by carrier"
     )
-    console.as_steps()
+    console.bar.as_steps.click()
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.consoles.current is None)
     tab = window.tabs.dataset_tab
     qtbot.waitUntil(lambda: len(tab.line.steps) > 0 and not tab.loader.running)

@@ -193,3 +193,12 @@ def test_the_editor_has_the_keyboard_after_a_result_that_had_it(qtbot, console):
     console.bar.explain.menu().actions()[0].trigger()
     assert console.editor.hasFocus()
     qtbot.waitUntil(lambda: not console.runner.running)
+
+
+def test_the_cursor_stays_at_its_word_when_the_text_is_formatted(qtbot, console):
+    text = "select carrier from flights where delay > 5;\nselect note from flights"
+    console.editor.setPlainText(text)
+    console.editor.go_to(text.index("carrier") + 3)
+    console.bar.format.click()
+    qtbot.waitUntil(lambda: "SELECT" in console.text)
+    assert console.editor.textCursor().position() == console.text.index("carrier") + 3

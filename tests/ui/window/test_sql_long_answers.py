@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from PySide6.QtCore import Qt
@@ -15,6 +17,7 @@ from lamella.ui import tasks
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.sql.result_tab import ResultTab
+from lamella.ui.window.loader import TabContent, status_text
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 LONG = "select a.range as n, f.carrier from range(100000000) a join flights f on f.delay = a.range % 500"
@@ -140,3 +143,8 @@ def test_other_tabs_are_read_while_a_statement_runs_without_end(one_reader, qtbo
     assert console.runner.running
     window.tabs.show_tab(console)
     end(qtbot, console)
+
+
+def test_one_row_is_counted_in_the_singular():
+    content = cast(TabContent, SimpleNamespace(total_rows=1))
+    assert status_text(content, counting=True) == "counting… of 1 row"
