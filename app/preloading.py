@@ -17,9 +17,6 @@ from PySide6 import QtCore, QtGui, QtWidgets
 from lamella.core.jobs import Job
 
 QT_FREE_MODULES = (
-    "multiprocessing.connection",
-    "numpy.typing",
-    "xml.etree.ElementTree",
     "lamella.core.datasets.sql_result",
     "lamella.core.query.charts",
     "lamella.core.query.sql.completion",
@@ -30,12 +27,9 @@ QT_FREE_MODULES = (
     "lamella.core.store.acts",
     "lamella.core.transfer.exporting",
 )
-"""What `QT_MODULES` import of the standard library, of numpy and of `lamella.core`."""
+"""What `QT_MODULES` import of `lamella.core`."""
 
 QT_MODULES = (
-    "PySide6.QtOpenGLWidgets",
-    "PySide6.QtTest",
-    "PySide6.QtOpenGL",
     "pyqtgraph",
     "lamella.ui.widgets.plotting",
     "lamella.ui.charts.axes",
