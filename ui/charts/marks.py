@@ -43,7 +43,8 @@ MOST_MARKED = 120
 """A line with more points than this has no markers."""
 MOST_JOINED, DASHED_POINTS = 150, 32
 """The most points of a line that is one path, and those of a part of a longer dashed one."""
-BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 40
+BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 64
+"""That of areas that overlap is divided among them: else their mixture would hide the lines."""
 CUT = 2.0
 """How many times as high as the other bars the bar of the remaining values may be."""
 GAP = 0.08
@@ -482,7 +483,8 @@ class Marks:
                 continue
             top, bottom = (below + y if stacks else y)[finite], below[finite]
             shade = QColor(look.color)
-            shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
+            overlap = not stacks and len(self._looks) > 1
+            shade.setAlpha(OVERLAP_ALPHA // len(self._looks) if overlap else AREA_ALPHA)
             panel.items.append(_between(x[finite], bottom, top, shade))
             keys = (place.key for place, is_there in zip(places, finite, strict=True) if is_there)
             panel.items += self._line(look, x[finite], top, [key in self._data.partial for key in keys])

@@ -231,8 +231,8 @@ class ChartView(QWidget):
 
     @property
     def _is_drawn(self) -> bool:
-        """Whether there is a chart, and not a message why there is none."""
-        return self._pages.currentWidget() is not self.message
+        """Whether there is a chart, and neither a message why there is none nor a first one being read."""
+        return self.data is not None and self._pages.currentWidget() is not self.message
 
     def _toggle_figures(self) -> None:
         self._show_page(figures=self._pages.currentWidget() is not self.table)

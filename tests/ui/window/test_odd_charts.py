@@ -7,14 +7,18 @@ import math
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QGraphicsPathItem
 
 from lamella.core.query.charts import ChartSpec
 from lamella.ui import theme
 from lamella.ui.charts.axes import SpanTicks
 from lamella.ui.charts.ramps import Ramp
 from lamella.ui.charts.words import hover_text
+from tests.ui.test_theme import contrast
 from tests.ui.window.test_charts import drag, point_of, shown_counts
 
 SUM_OF_V = ChartSpec("bar", "k", measure="v", aggregate="sum")
@@ -132,6 +136,37 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
         ]  # fmt: skip
         ends = {look.name: x for look, x, _y in marks.ends}
         assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
+
+
+def test_the_theme_changes_while_the_first_chart_is_read(qtbot, window, settled, tmp_path):
+    pq.write_table(pa.table({"x": range(9)}), tmp_path / "few.parquet")
+    window.open_paths([tmp_path / "few.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    assert view.running and view.data is None
+    theme.current().set_mode("dark")
+    qtbot.waitUntil(lambda: not view.running and view.data is not None)
+
+
+def test_areas_that_overlap_are_lines_over_faint_fills(qtbot, window, settled, tmp_path):
+    rows = [{"x": x, "c": "abcdefg"[c], "y": 10 + c} for x in range(9) for c in range(7)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "areas.parquet")
+    window.open_paths([tmp_path / "areas.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("area", "x", measure="y", aggregate="mean", color="c"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running and view.data.spec.kind == "area")
+    items = view.canvas.panels[0].made.items
+    fills = [item.brush().color() for item in items if isinstance(item, QGraphicsPathItem)]
+    lines = [item.opts["pen"].color() for item in items if isinstance(item, pg.PlotCurveItem)]
+    assert len(fills) == 7 and all(color.alpha() == 255 for color in lines)
+    seen = [QColor(theme.current().colors.surface)]
+    for fill in fills:  # one over the other
+        share, pairs = fill.alphaF(), zip(fill.getRgbF()[:3], seen[-1].getRgbF()[:3], strict=True)
+        seen.append(QColor.fromRgbF(*(share * over + (1 - share) * under for over, under in pairs)))
+    assert contrast(seen[-1].name(), seen[0].name()) < 1.4
 
 
 def test_one_number_is_named_below_its_bar_which_stands_on_the_axis(qtbot, window, settled, tmp_path):
