@@ -97,7 +97,7 @@ class WordIndexes(QObject):
         def work(job: Job) -> str:
             from lamella.core.index.fulltext.conditions import expected_cost
 
-            cost = expected_cost(table.snapshot(), column, job)
+            cost = expected_cost(table.snapshot(), [column], job)
             return f"about {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
 
         def fail(error: Exception) -> None:

@@ -197,16 +197,16 @@ class IndexForm(QFrame):
         theme.variant(self.news, "danger" if problem else "caption")
         self.news.setText(problem)
         self.build.setEnabled(not problem)
-        if not problem and index.kind == FULLTEXT and len(index.columns) == 1:
-            self._estimate(index.columns[0])
+        if not problem and index.kind == FULLTEXT:
+            self._estimate(index.columns)
 
-    def _estimate(self, column: str) -> None:
+    def _estimate(self, columns: Sequence[str]) -> None:
         table, index = self._table, self.index
 
         def work(job: Job) -> str:
             from lamella.core.index.fulltext.conditions import expected_cost
 
-            cost = expected_cost(table.snapshot(), column, job)
+            cost = expected_cost(table.snapshot(), columns, job)
             return f"About {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
 
         def show(text: str) -> None:

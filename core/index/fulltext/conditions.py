@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -97,7 +98,9 @@ def no_fulltext_index(
     )
 
 
-SAMPLE_ROWS = (500, 5_000)
+SAMPLE_ROWS = (500, 2_000, 5_000)
+STEEPEST = -0.25
+"""The steepest decrease that samples, whose rows are not all of the same length, are believed."""
 
 
 @dataclass(frozen=True)
@@ -108,27 +111,45 @@ class IndexCost:
     seconds: float
 
 
-def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
-    """Estimate the cost of a full-text index of a column from two samples of its rows. Blocks."""
-    column, rows = snapshot.column(name), snapshot.num_rows
-    few, some = (_cost_of(snapshot, column, min(rows, count), job) for count in SAMPLE_ROWS)
-    more = min(rows, SAMPLE_ROWS[1]) - min(rows, SAMPLE_ROWS[0])
-    if not more:
-        return some
-    share = (rows - SAMPLE_ROWS[1]) / more if rows > SAMPLE_ROWS[1] else 0.0
+def expected_cost(snapshot: Snapshot, names: Sequence[str], job: Job) -> IndexCost:
+    """Estimate the cost of a full-text index of these columns from three samples of their rows. Blocks."""
+    columns, rows = [snapshot.column(name) for name in names], snapshot.num_rows
+    if rows <= SAMPLE_ROWS[-1]:
+        return _cost_of(snapshot, columns, rows, job)
+    samples = [_cost_of(snapshot, columns, count, job) for count in SAMPLE_ROWS]
+    few, some = samples[0], samples[-1]
+    share = (rows - SAMPLE_ROWS[-1]) / (SAMPLE_ROWS[-1] - SAMPLE_ROWS[0])
     return IndexCost(
-        some.num_bytes + round(max(0, some.num_bytes - few.num_bytes) * share),
+        round(extrapolate([(n, cost.num_bytes) for n, cost in zip(SAMPLE_ROWS, samples, strict=True)], rows)),
         some.seconds + max(0.0, some.seconds - few.seconds) * share,
     )
 
 
-def _cost_of(snapshot: Snapshot, column: Column, count: int, job: Job) -> IndexCost:
+def extrapolate(samples: Sequence[tuple[int, int]], rows: int) -> float:
+    """The size for this many rows, from (rows, size) of three samples.
+
+    The more rows there are, the fewer words of the next one are new, so a row adds less and less: how much
+    less from the first two samples to the last two, by a power of the number of rows. It does not add less
+    where all words are known.
+    """
+    (first, size), (second, larger), (third, largest) = samples
+    early, late = (larger - size) / (second - first), (largest - larger) / (third - second)
+    if early <= 0 or late <= 0:
+        return max(size, larger, largest)
+    before, after = math.sqrt(first * second), math.sqrt(second * third)
+    power = min(0.0, max(STEEPEST, math.log(late / early) / math.log(after / before)))
+    added = (rows ** (power + 1) - third ** (power + 1)) / (power + 1)
+    return largest + late * after**-power * added
+
+
+def _cost_of(snapshot: Snapshot, columns: Sequence[Column], count: int, job: Job) -> IndexCost:
     """The cost for evenly spread rows."""
     live = distinct(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
-    values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
+    values = take_rows(snapshot, live_positions(snapshot, live), columns)
     with tempfile.TemporaryDirectory(prefix="lamella-index-") as folder:
         started = time.perf_counter()
-        build({column.key: values}, len(live), ENGLISH, folder=Path(folder), job=job)
+        texts = {column.key: values.column(place) for place, column in enumerate(columns)}
+        build(texts, len(live), ENGLISH, folder=Path(folder), job=job)
         seconds = time.perf_counter() - started
         num_bytes = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     return IndexCost(num_bytes, seconds)
