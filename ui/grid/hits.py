@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,15 +10,16 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
+from lamella.core.filters.cell_texts import CUT
 from lamella.core.query.cell_search import Hits, TextPattern
+from lamella.core.query.cell_search.hits import Cell
 from lamella.ui import theme
 from lamella.ui.grid.model import GridModel
-from lamella.ui.grid.texts import with_hyphen
+from lamella.ui.grid.texts import LONGEST, with_hyphen
 
 MOST_SPANS = 4096
 UNDERLINE = 2
 """Pixels of the line below a hit: for many eyes, the colour alone is too faint."""
-ELLIPSIS = "…"
 BEFORE_HIT = 3
 """Where only a part of a text fits, up to 1/BEFORE_HIT of the free room is before the hit."""
 MARK_HEIGHT, MARK_WIDTH = 2, 4
@@ -50,11 +51,26 @@ class RowsOnScreen(Protocol):
     def row_top(self, row: int) -> int: ...
 
 
+class HitParts(dict[Cell, str]):
+    """The parts around hits, of texts that are too long for their cells to have them; `request` is called
+    once for each cell whose part is not known."""
+
+    def __init__(self, request: Callable[[Cell], None]) -> None:
+        super().__init__()
+        self._request = request
+        self._requested = set[Cell]()
+
+    def request(self, cell: Cell) -> None:
+        if cell not in self._requested:
+            self._requested.add(cell)
+            self._request(cell)
+
+
 class HitPainter:
     """Draws the hits among the cells on screen, below their texts."""
 
-    def __init__(self, hits: Hits, pattern: TextPattern) -> None:
-        self._hits, self._pattern = hits, pattern
+    def __init__(self, hits: Hits, pattern: TextPattern, parts: HitParts | None = None) -> None:
+        self._hits, self._pattern, self._known_parts = hits, pattern, parts
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._shown_parts: dict[tuple[str, int], str] = {}
 
@@ -80,6 +96,17 @@ class HitPainter:
             for part in parts or [cell]:
                 painter.fillRect(part.adjusted(0, part.height() - UNDERLINE, 0, 0), line)
 
+    def text_of(self, row: int, name: str, text: str) -> str:
+        """The text of a cell: as it was read, or the part with its hit, if that is not among the characters
+        that are read for every cell."""
+        parts = self._known_parts
+        if parts is None or len(text) < LONGEST or not text.endswith(CUT):
+            return text
+        cell = (row, name)
+        if cell not in parts and cell in self._hits and not self._spans_in(text):
+            parts.request(cell)
+        return parts.get(cell, text)
+
     def _parts(
         self, cells: CellTexts, grid: RowsOnScreen, strip: ColumnStrip, row: int, cell: QRect
     ) -> list[QRect]:
@@ -90,6 +117,7 @@ class HitPainter:
             return []
         if not text:
             return []
+        text = self.text_of(row, grid.grid_model.names[strip.column], text)
         inner = cell.adjusted(theme.S, 2, -theme.S, -2)
         fitted, room = cells.fitted_in_line(strip.column, text, inner.width())
         width = cells.metrics.horizontalAdvance(fitted)
@@ -122,13 +150,13 @@ class HitPainter:
         if not spans or spans[0][1] < len(beginning):
             return beginning
         start, stop = spans[0]
-        free = max(0, width - metrics.horizontalAdvance(ELLIPSIS + text[start:stop] + ELLIPSIS))
+        free = max(0, width - metrics.horizontalAdvance(CUT + text[start:stop] + CUT))
         first = start
         while first and metrics.horizontalAdvance(text[first - 1 : start]) <= free // BEFORE_HIT:
             first -= 1
         if (space := text.find(" ", first, start)) >= 0:
             first = space + 1  # half a word could look like a hit of whole words
-        return metrics.elidedText(ELLIPSIS + text[first:], Qt.TextElideMode.ElideRight, width)
+        return metrics.elidedText(CUT + text[first:], Qt.TextElideMode.ElideRight, width)
 
     def _spans_in(self, text: str) -> list[tuple[int, int]]:
         spans = self._spans.get(text)

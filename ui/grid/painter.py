@@ -293,6 +293,7 @@ class CellPainter:
         always_fits = width // self._widest
         page_number, texts, place = -1, None, self._grid.place(strip.column)
         pictures: dict[int, QImage] = {}
+        hits, name = self._grid.hits, self._grid.grid_model.names[strip.column]
         for row in rows:
             if row // PAGE_ROWS != page_number:
                 page_number = row // PAGE_ROWS
@@ -306,6 +307,7 @@ class CellPainter:
             elif at in pictures:
                 self._paint_picture(painter, QRect(x, y, width, height), pictures[at], text)
             elif text:
+                text = text if hits is None else hits.text_of(row, name, text)
                 text, room = strip.write(text), width
                 if strip.digits:
                     text, room = self.align_decimals(text, strip.fraction, strip.digits, width)

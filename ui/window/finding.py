@@ -31,6 +31,7 @@ from lamella.ui.widgets.hosts import widget_of
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.loader import Tab
+from lamella.ui.window.long_text_hits import LongTextHits
 
 if TYPE_CHECKING:
     from lamella.ui.editing.replace_dialog import ReplaceDialog
@@ -83,6 +84,7 @@ class Finding(QObject):
         """Whether the cursor goes to the first hit once it is known."""
         self._hit: Cell | None = None
         self._wrap_direction = 0
+        self._long_texts: LongTextHits | None = None
         self._saved_matches: dict[Cell, bool] = {}
         """Cells with unsaved edits, and whether their saved values match."""
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
@@ -263,6 +265,9 @@ class Finding(QObject):
         names = self._searched_names(rows.schema)
         start = (self._origin or self._cursor())[0]
         displayed = self._text_conversions(rows.schema, names)
+        if self._long_texts is not None:
+            self._long_texts.stop()
+        self._long_texts = LongTextHits(self._tab, rows, self._pattern)
         self._search = search = CellSearch(rows, self._pattern, names, displayed, start)
         pattern_text = visible(self._pattern.text[:LONGEST_SHOWN])
         self._handle = self._tab.tasks.read(
@@ -427,10 +432,14 @@ class Finding(QObject):
 
     # ------------------------------------------------------------------------ status
 
+    def _painter(self, hits: Hits) -> HitPainter:
+        long_texts = self._long_texts
+        return HitPainter(hits, self._pattern, None if long_texts is None else long_texts.parts)
+
     def _show_hits(self) -> None:
         """Show the hits in the cells and at the scroll bar."""
         tab, hits = self._tab, self.hits
-        tab.grid.hits = None if hits is None else HitPainter(hits, self._pattern)
+        tab.grid.hits = None if hits is None else self._painter(hits)
         if self.marks is None and hits is not None:
             self.marks = HitMarks(tab.pane, tab.pane.scroll_bar, tab.grid.verticalScrollBar())
         if self.marks is not None:

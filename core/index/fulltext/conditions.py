@@ -139,7 +139,7 @@ def extrapolate(samples: Sequence[tuple[int, int]], rows: int) -> float:
     before, after = math.sqrt(first * second), math.sqrt(second * third)
     power = min(0.0, max(STEEPEST, math.log(late / early) / math.log(after / before)))
     added = (rows ** (power + 1) - third ** (power + 1)) / (power + 1)
-    return largest + late * after**-power * added
+    return float(largest + late * after**-power * added)
 
 
 def _cost_of(snapshot: Snapshot, columns: Sequence[Column], count: int, job: Job) -> IndexCost:

@@ -171,6 +171,32 @@ def test_a_hit_beyond_the_end_of_its_cell_is_shown_with_what_stands_around_it(
     assert shown() == beginning
 
 
+def test_a_hit_deep_in_a_long_text_is_read_and_shown(qtbot, window, store, settled, find) -> None:
+    texts = [f"{'before ' * count}the needle in it{' after' * 90}" for count in (90, 120)]
+    store.create_table("long", {"n": [1, 2, 3], "story": [*texts, "x" * 900]})
+    window.opening.open_key((str(store.path), "long"))
+    tab = settled()
+    names = tab.grid.grid_model.names
+    find("needle")
+
+    def drawn(row: int) -> str:
+        text = tab.grid.grid_model.pages.shown_text(row, names.index("story"))
+        return text if tab.grid.hits is None else tab.grid.hits.text_of(row, "story", text)
+
+    strong = QColor(theme.current().colors.behind[2])
+
+    def is_marked(row: int) -> bool:
+        rect = tab.grid.cell_rect((row, tab.grid.place(names.index("story"))))
+        picture = tab.grid.viewport().grab().toImage()
+        return any(picture.pixelColor(x, rect.top() + 3) == strong for x in range(rect.left(), rect.right()))
+
+    qtbot.waitUntil(lambda: is_marked(0) and is_marked(1))
+    assert "needle" in drawn(0) and "needle" in drawn(1) and drawn(2).startswith("xxx")
+    assert "needle" not in tab.grid.grid_model.pages.text(0, names.index("story")), "which is edited"
+    QTest.keyClick(tab.finding.bar.field, Qt.Key.Key_Escape)
+    assert drawn(0).startswith("before ")
+
+
 def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled) -> None:
     """Sorted, filtered, computed and grouped rows, and each change starts the search again."""
     assert find("row 12").endswith("of 11")
