@@ -311,14 +311,19 @@ class SalvageDialog(StoreDialog):
         self._salvages: list[Salvage] = []
         self.accept_button.setEnabled(False)
         self.say("Looking for rows that can still be read…")
-        tasks.read(
+        self._reading = tasks.read(
             lambda job: store.maintenance.find_salvage(tables, job),
             self._show,
             self._fail,
             progress=self._show_reading,
             owner=self,
             text=self.windowTitle(),
-        ).shown_by = self
+        )
+        self._reading.shown_by = self
+
+    def done(self, result: int) -> None:
+        self._reading.cancel()
+        super().done(result)
 
     def _show_reading(self, progress: Progress) -> None:
         self.status.setText(progress.text)

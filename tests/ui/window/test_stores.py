@@ -13,7 +13,9 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
+from lamella.core.jobs import Job
 from lamella.core.phrases import size_text
+from lamella.core.store.store import StoreMaintenance
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.new_table import NewTableDialog
@@ -190,6 +192,20 @@ def test_the_readable_rows_of_a_damaged_table_are_copied_and_the_others_are_coun
     tab = window.tabs.dataset_tab
     assert tab is not None and tab.table is not None and tab.table.name == "orders_readable"
     qtbot.waitUntil(lambda: tab.grid is not None and tab.grid.model().rowCount() == 45_000)
+
+
+def test_closing_the_dialog_stops_the_look_for_readable_rows(
+    qtbot: QtBot, window: MainWindow, store: Store, orders: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(self: object, tables: list[str], job: Job) -> None:
+        while True:
+            job.check()
+
+    monkeypatch.setattr(StoreMaintenance, "find_salvage", endless)
+    dialog = SalvageDialog(store, ["orders"], window.tasks, window)
+    dialog.open()
+    dialog.reject()
+    qtbot.waitUntil(lambda: not window.tasks.running)
 
 
 def test_tabs_that_were_not_looked_at_yet_are_shown_instead_of_others_beside_them(
