@@ -60,10 +60,32 @@ def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.Chunked
     handed = dict(_INPUT_CONVERSIONS)
     if huge_as_text:
         handed[is_.is_decimal256] = lambda values: values.cast(pa.string())
-    if not any(holds(column.type, test) for test in handed):
+    if any(holds(column.type, test) for test in handed):
+        chunks = column.chunks or [pa.nulls(0, column.type)]
+        column = pa.chunked_array([_convert_input(chunk, handed) for chunk in chunks])
+    if not holds(column.type, _is_struct_of_structs):
         return column
-    chunks = column.chunks or [pa.nulls(0, column.type)]
-    return pa.chunked_array([_convert_input(chunk, handed) for chunk in chunks])
+    return pa.chunked_array([_without_offsets(chunk) for chunk in column.chunks], column.type)
+
+
+def _without_offsets(values: pa.Array) -> pa.Array:
+    """The values, copied if they are a part of longer ones: DuckDB 2.0 refuses parts of structs that contain
+    structs."""
+    return pa.concat_arrays([values]) if _has_offset(values) else values
+
+
+def _has_offset(values: pa.Array) -> bool:
+    if values.offset:
+        return True
+    if is_.is_struct(values.type):
+        return any(_has_offset(values.field(place)) for place in range(values.type.num_fields))
+    if is_.is_map(values.type):
+        return _has_offset(values.keys) or _has_offset(values.items)
+    return is_.is_nested(values.type) and not is_.is_union(values.type) and _has_offset(values.values)
+
+
+def _is_struct_of_structs(kind: pa.DataType) -> bool:
+    return is_.is_struct(kind) and any(is_.is_struct(field.type) for field in kind)
 
 
 def may_be_misread(kind: pa.DataType) -> bool:

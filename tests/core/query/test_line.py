@@ -209,6 +209,19 @@ def test_columns_are_computed_page_by_page(
     assert actual.num_rows == expected.num_rows and actual.schema.names == expected.schema.names
 
 
+def test_fields_of_structs_in_structs_are_columns_on_every_page(tmp_path: Path, answers: LineAnswers) -> None:
+    cars = [{"specs": {"hp": n}} for n in range(600)]
+    line = Line.of((Compute((("hp", col("car.specs.hp") * 1),)),))
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("cars", pa.table({"car": cars}))
+        view = answers.view(line, table, Job()).view
+        for offset in (0, 7, 590):
+            page = view.page(offset, 5, ["car", "hp"])
+            assert page.column("car").to_pylist() == cars[offset : offset + 5]
+            assert page.column("hp").to_pylist() == list(range(offset, offset + 5))
+        view.close()
+
+
 @pytest.mark.parametrize(
     "steps",
     [
