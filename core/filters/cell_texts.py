@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ LENGTH = "·"
 """Separates the length of a binary value from its first bytes."""
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
+PLAIN_PLACES = 6
+"""Up to this many decimal places Arrow writes all decimals without an exponent."""
 PLAIN_FLOATS = (1e-4, 1e10)
 """The range of sizes in which Arrow and Python write a float the same way."""
 
@@ -48,7 +51,7 @@ def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = 
         days: Texts = iso_texts(values).to_pylist()
         return days
     if types.is_decimal(type_):
-        decimals: Texts = values.cast(pa.string()).to_pylist()
+        decimals: Texts = decimal_texts(values).to_pylist()
         return decimals
     if types.is_float32(type_) or types.is_float16(type_):
         return [
@@ -128,7 +131,9 @@ def text_array(values: pa.Array) -> pa.Array:
     try:
         if kind is Kind.TEXT:
             return _valid_texts(values)
-        if kind in (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN):
+        if kind is Kind.DECIMAL:
+            return decimal_texts(values)
+        if kind in (Kind.INTEGER, Kind.BOOLEAN):
             return values.cast(pa.string())
         if kind is Kind.FLOAT:
             return _float_texts(values)
@@ -139,6 +144,15 @@ def text_array(values: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:  # text that is not UTF-8, or times outside Arrow's calendar
         pass
     return from_values(whole_texts(values), pa.large_string())
+
+
+def decimal_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Every digit of decimals. Arrow writes those near zero with an exponent, and zero itself if it has more
+    than six decimal places: 0E-8."""
+    texts = values.cast(pa.string())
+    if 0 <= values.type.scale <= PLAIN_PLACES:
+        return texts
+    return from_values([text and f"{Decimal(text):f}" for text in texts.to_pylist()], pa.string())
 
 
 def _valid_texts(values: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested_values import no_text, python_values
 from lamella.core.errors import BadData, TypeConflict, visible
+from lamella.core.filters.cell_texts import decimal_texts
 from lamella.core.filters.temporal import far_texts, iso_texts
 from lamella.core.transfer.writer import kind_of
 
@@ -229,7 +230,7 @@ def _with_sign(texts: pa.Array, style: TextStyle) -> pa.Array:
 
 
 def _decimals(values: pa.Array, style: TextStyle) -> pa.Array:
-    return _with_sign(values.cast(pa.string()), style)
+    return _with_sign(decimal_texts(values), style)
 
 
 def _dates(values: pa.Array, style: TextStyle) -> pa.Array:

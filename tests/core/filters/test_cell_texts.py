@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ COLUMNS = [
     (pa.float64(), st.floats() | st.floats(-1e17, 1e17) | st.floats(-1e-3, 1e-3)),
     (pa.float32(), st.floats(width=32)),
     (pa.decimal128(10, 3), st.decimals(-(10**6), 10**6, places=3)),
+    (pa.decimal128(20, 9), st.decimals(-1, 1, places=9)),
     (pa.bool_(), st.booleans()),
     (pa.string(), st.text()),
     (pa.string_view(), st.text()),
@@ -66,6 +69,16 @@ def test_texts_of_a_dictionary_and_of_what_is_not_utf8() -> None:
     assert text_array(broken).to_pylist() == ["ab\\xff", "c", None]
     assert text_array(pa.array([1, 2, None]).slice(1)).to_pylist() == ["2", None]
     assert text_array(pa.array([1e20, 0.5, None]).slice(0, 2)).to_pylist() == ["1e+20", "0.5"]
+
+
+def test_decimals_have_all_their_places_and_no_exponent() -> None:
+    values = [Decimal(0), Decimal("-0.00000001"), Decimal("1.5"), None]
+    texts = ["0.00000000", "-0.00000001", "1.50000000", None]
+    for column in (pa.array(values, pa.decimal128(12, 8)), pa.array(values, pa.decimal256(60, 8))):
+        assert whole_texts(column) == text_array(column).to_pylist() == texts
+        assert whole_texts(pa.chunked_array([column, column])) == texts * 2
+    thousands = pa.array([12], pa.int64()).cast(pa.decimal128(20, 0)).view(pa.decimal128(20, -3))
+    assert whole_texts(thousands) == ["12000"]
 
 
 def test_an_interval_of_parquet_is_written_in_hexadecimal() -> None:

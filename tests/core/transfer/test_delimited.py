@@ -49,6 +49,11 @@ def test_defaults_are_what_most_programs_read(tmp_path: Path) -> None:
     assert [line[1] for line in lines[3:]] == ["", "-0.25", "nan", "inf", "1e+300"]
 
 
+def test_decimals_with_many_places_are_written_without_exponent(tmp_path: Path) -> None:
+    rows = pa.table({"x": pa.array([Decimal(0), Decimal("0.00000001")], pa.decimal128(12, 8))})
+    assert written(tmp_path, rows).decode().splitlines() == ['"x"', "0.00000000", "0.00000001"]
+
+
 def test_null_and_empty_text_differ_by_their_quotes(tmp_path: Path) -> None:
     for quoting in ("text", "needed", "all"):
         lines = written(tmp_path, ROWS.select(["name", "x"]), quoting=quoting).decode().splitlines()
