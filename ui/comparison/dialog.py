@@ -98,6 +98,7 @@ class CompareDialog(QDialog):
         self._choices = choices or Choices()
         self._handle: Handle | None = None
         self._key_columns: KeyColumns | None = None
+        self._refusal = ""
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
@@ -160,7 +161,7 @@ class CompareDialog(QDialog):
 
     def _take_other(self) -> None:
         self.key.clear()
-        self._key_columns = None
+        self._key_columns, self._refusal = None, ""
         side, before = self.other_side, self._before
         if self._handle is not None:
             self._handle.cancel()
@@ -200,8 +201,8 @@ class CompareDialog(QDialog):
         self.hint.clear()
         if not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
-        self.reason.say(message(error) if isinstance(error, LamellaError) else str(error))
-        self.compare_button.setEnabled(False)
+        self._refusal = message(error) if isinstance(error, LamellaError) else str(error)
+        self._follow()
 
     def _show_matches(self, text: str) -> None:
         words = text.strip().casefold()
@@ -223,7 +224,7 @@ class CompareDialog(QDialog):
         if self._tolerance is None:
             return "The tolerance must be a number of at least 0"
         if self.other_side is None or self._key_columns is None:
-            return ""
+            return self._refusal
         return "Choose at least one column, or compare by order" if by_key and not self.chosen_key else ""
 
     @property
