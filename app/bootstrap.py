@@ -48,8 +48,9 @@ def run(
     logs.install()
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
     try:
-        own_window = with_sample or new_window or bool(chosen)
-        if not own_window and launch.hand_over(files, server):
+        if with_sample or new_window or chosen:
+            launch.listen_if_first(server)
+        elif launch.hand_over(files, server):
             return 0
         code = _show(qt, server, files, with_sample, chosen)
     finally:

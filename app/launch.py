@@ -89,8 +89,7 @@ def hand_over(files: Sequence[Path], server: LaunchServer) -> bool:
         return False
     if len(message) > MOST_BYTES:
         return False
-    folder = tempfile.gettempdir() if sys.platform == "win32" else ""
-    lock = QLockFile(str(Path(folder) / f"{where}.lock"))  # of two simultaneous launches, one listens
+    lock = _launch_lock(where)
     locked = lock.tryLock(2 * PATIENCE_MS)
     try:
         if _send(message, where):
@@ -100,6 +99,36 @@ def hand_over(files: Sequence[Path], server: LaunchServer) -> bool:
         return False
     finally:
         lock.unlock()
+
+
+def listen_if_first(server: LaunchServer) -> None:
+    """Let `server` listen for later launches, unless an open window does. Blocks for a limited time."""
+    try:
+        where = address()
+    except OSError as error:
+        log.warning("Cannot receive files from other launches: %s", error)
+        return
+    lock = _launch_lock(where)
+    try:
+        if lock.tryLock(2 * PATIENCE_MS) and not _answers(where):
+            server.listen(where)
+    finally:
+        lock.unlock()
+
+
+def _launch_lock(where: str) -> QLockFile:
+    """Of two simultaneous launches, one listens."""
+    folder = tempfile.gettempdir() if sys.platform == "win32" else ""
+    return QLockFile(str(Path(folder) / f"{where}.lock"))
+
+
+def _answers(where: str) -> bool:
+    socket = QLocalSocket()
+    socket.connectToServer(where)
+    try:
+        return socket.waitForConnected(PATIENCE_MS)
+    finally:
+        socket.abort()
 
 
 def _send(message: bytes, where: str) -> bool:

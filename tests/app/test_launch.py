@@ -106,6 +106,25 @@ def test_a_second_launch_hands_its_files_to_the_window(launcher, tmp_path):
     assert launcher.num_windows == 1 and window.poll() is None
 
 
+@POSIX
+def test_a_launch_hands_its_files_to_the_window_of_the_sample(launcher, tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("carrier,name\nAA,American\n")
+    window = launcher.open_window("--sample")
+    assert launcher.start(file).wait(PATIENCE_SECONDS) == cli.OK
+    wait_until(lambda: file in launcher.opened)
+    assert launcher.num_windows == 1 and window.poll() is None
+
+
+def test_a_new_window_leaves_later_launches_to_the_window_that_listens(qtbot, file_lists):
+    second = LaunchServer()
+    launch.listen_if_first(second)
+    second.serve(lambda _files: pytest.fail("the files belong to the first window"))
+    assert_handed_over(qtbot, [Path("/data/a")])
+    assert file_lists == [[Path("/data/a")]]
+    second.close()
+
+
 @pytest.mark.slow
 @POSIX
 def test_a_new_window_is_opened_where_it_is_asked_for_or_the_other_one_crashed(launcher, tmp_path):
