@@ -22,6 +22,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.editing.replace_dialog import ReplaceDialog
 from lamella.ui.formats.formats import Format
+from lamella.ui.grid.painter import CellPainter
 
 
 @pytest.fixture
@@ -153,8 +154,7 @@ def test_a_hit_beyond_the_end_of_its_cell_is_shown_with_what_stands_around_it(
     column = tab.grid.grid_model.names.index("story")
 
     def shown(width: int = 200) -> str:
-        assert tab.grid._painter is not None
-        return tab.grid._painter.fitted_in_line(column, text, width)[0]
+        return CellPainter(tab.grid).fitted_in_line(column, text, width)[0]
 
     beginning = shown()
     assert beginning.startswith("before ") and "needle" not in beginning
