@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, QRect, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested_values import Place, names_within, place_of, python_value
@@ -219,6 +219,12 @@ class FieldsForm(QWidget):
         self.list.setCurrentRow(0)
         self.add.clicked.connect(lambda: self.fields_requested.emit(self.paths))
         self._follow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.add.click()
+        else:
+            super().keyPressEvent(event)
 
     @property
     def paths(self) -> list[str]:

@@ -152,6 +152,13 @@ def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled,
     assert isinstance(step, Compute) and [name for name, _ in step.values] == ["street", "lat"]
 
 
+@pytest.mark.parametrize("focus", ["list", "add"])
+def test_enter_adds_the_checked_fields(tab, qtbot, focus: str) -> None:
+    form = tab.nested_values.ask_fields("address")
+    qtbot.keyClick(getattr(form, focus), Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: tab.grid.grid_model.names[-3:] == ["street", "lat", "lon"])
+
+
 @pytest.mark.slow
 def test_other_columns_offer_no_fields(window, tab) -> None:
     menu = open_column_menu(window, tab, "tags")
