@@ -153,10 +153,12 @@ def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled,
 
 
 @pytest.mark.parametrize("focus", ["list", "add"])
-def test_enter_adds_the_checked_fields(tab, qtbot, focus: str) -> None:
+def test_enter_adds_the_checked_fields(tab, settled, qtbot, focus: str) -> None:
+    settled()
     form = tab.nested_values.ask_fields("address")
     qtbot.keyClick(getattr(form, focus), Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: tab.grid.grid_model.names[-3:] == ["street", "lat", "lon"])
+    step = tab.line.steps[0].step
+    assert isinstance(step, Compute) and [name for name, _ in step.values] == ["street", "lat", "lon"]
 
 
 @pytest.mark.slow
