@@ -71,7 +71,7 @@ def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -
 
 def names_within(types: Mapping[str, pa.DataType]) -> list[str]:
     """The names of all columns and all fields inside them."""
-    return [place.name for column, kind in types.items() for place in _places_within(Place.of(column, kind))]
+    return [place.name for column, kind in types.items() for place in places_within(Place.of(column, kind))]
 
 
 def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
@@ -132,11 +132,12 @@ def refuse_twins(name: str, struct: pa.StructType, field: str) -> None:
         )
 
 
-def _places_within(place: Place) -> Iterator[Place]:
+def places_within(place: Place) -> Iterator[Place]:
+    """Yield a column or field, and all fields inside it, parents first."""
     yield place
     if pa.types.is_struct(place.type):
         for field in place.type:
-            yield from _places_within(place.inside(field))
+            yield from places_within(place.inside(field))
 
 
 def json_text(value: Any) -> str:

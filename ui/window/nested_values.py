@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
-from lamella.core.arrow.nested_values import Place, names_within, place_of, python_value
+from lamella.core.arrow.nested_values import Place, place_of, places_within, python_value
 from lamella.core.errors import BadFilter, LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.cell_texts import whole_texts
@@ -170,7 +170,8 @@ class NestedValues(QObject):
         if view is None or name not in view.schema.names or not is_struct(view.schema.field(name).type):
             return None
         kind = view.schema.field(name).type
-        form = FieldsForm([path for path in names_within({name: kind}) if path != name], name)
+        fields = [place for place in places_within(Place.of(name, kind)) if place.path]
+        form = FieldsForm(fields, name)
         popover = Popover(form, grid)
 
         def take(paths: list[str]) -> None:
@@ -191,12 +192,12 @@ MOST_FIELDS = 1000
 
 
 class FieldsForm(QWidget):
-    """Chooses fields of a struct. `fields_requested` carries the checked paths, in the order of the
-    struct."""
+    """Chooses fields of a struct. `fields_requested` carries the names of the checked ones, in the order of
+    the struct. Fields that are null in every row cannot be chosen, as they have no type."""
 
     fields_requested = Signal(object)
 
-    def __init__(self, paths: Sequence[str], column: str, parent: QWidget | None = None) -> None:
+    def __init__(self, fields: Sequence[Place], column: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         title = QLabel(f"Fields of {visible(column)[:40]}")
         theme.variant(title, "title")
@@ -204,12 +205,17 @@ class FieldsForm(QWidget):
         self.list.setAccessibleName("Fields")
         self.add = QPushButton("Add columns")
         theme.variant(self.add, "primary")
-        parents = {path.rpartition(".")[0] for path in paths}
-        for path in paths[:MOST_FIELDS]:
-            item = QListWidgetItem(visible(path[len(column) + 1 :]))
-            item.setData(int(Qt.ItemDataRole.UserRole), path)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setCheckState(Qt.CheckState.Unchecked if path in parents else Qt.CheckState.Checked)
+        parents = {field.path[:-1] for field in fields}
+        for field in fields[:MOST_FIELDS]:
+            item = QListWidgetItem(visible(".".join(field.path)))
+            item.setData(int(Qt.ItemDataRole.UserRole), field.name)
+            if pa.types.is_null(field.type):
+                item.setText(f"{item.text()} (null in every row)")
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+            else:
+                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+                checked = field.path not in parents
+                item.setCheckState(Qt.CheckState.Checked if checked else Qt.CheckState.Unchecked)
             self.list.addItem(item)
         layout = QVBoxLayout(self)
         layout.setSpacing(theme.S)
