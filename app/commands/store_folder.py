@@ -11,7 +11,7 @@ from lamella.app.commands.table_reference import open_store, take_table
 from lamella.core.errors import LamellaError
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import restore
-from lamella.core.store.salvage import copy_readable_rows
+from lamella.core.store.importing import copy_readable_rows
 from lamella.core.store.sizes import TableSizes
 from lamella.core.store.store import Store
 

@@ -30,12 +30,15 @@ from lamella.core.store.changes import fit_to_columns, refuse_keys
 from lamella.core.store.commit import Commit
 from lamella.core.store.partial_values import rows_at
 from lamella.core.store.row_lookup import firsts_of_keys, matches
+from lamella.core.store.salvage import Salvage
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.writer import refuse_ids
 from lamella.core.validation import control_character
 
 Result = TypeVar("Result")
+READABLE = "_readable"
+"""The suffix of the name of a table of readable rows."""
 
 
 class ImportProgress:
@@ -485,3 +488,15 @@ def _kept_rows(dataset: Dataset, job: Job) -> Batches:
         yield batch
         count += batch.num_rows
         progress.report(count, count)
+
+
+def copy_readable_rows(store: Store, salvages: Sequence[Salvage], job: Job) -> list[Table]:
+    """Copy what can be read of these tables into new ones, in one commit that can be undone."""
+    names = [each.table for each in salvages]
+    with store.transaction(f"copy readable rows of {', '.join(names)}"):
+        return [
+            store.create_table(
+                free_table_name(f"{each.table}{READABLE}", store.tables), each.rows(job), job=job
+            )
+            for each in salvages
+        ]

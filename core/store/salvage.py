@@ -28,13 +28,8 @@ from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.cells import CellChanges, as_type
 from lamella.core.store.columns import with_metadata
 from lamella.core.store.folder import Readers
-from lamella.core.store.importing import free_table_name
-from lamella.core.store.store import Store
-from lamella.core.store.table import Table
 from lamella.core.store.table_version import UNREADABLE, Reader, SegmentEntry
 
-READABLE = "_readable"
-"""The suffix of the name of a table of readable rows."""
 MEMORY = -1
 """The row group of rows that are in no file."""
 
@@ -182,18 +177,6 @@ def find_salvage(catalog: Catalog, readers: Readers, tables: Sequence[str], job:
             why = "What was changed or deleted in them cannot be read: restore a backup"
             found.append(Salvage(name, refusal=f"{why}. {error}"))
     return found
-
-
-def copy_readable_rows(store: Store, salvages: Sequence[Salvage], job: Job) -> list[Table]:
-    """Copy what can be read of these tables into new ones, in one commit that can be undone."""
-    names = [each.table for each in salvages]
-    with store.transaction(f"copy readable rows of {', '.join(names)}"):
-        return [
-            store.create_table(
-                free_table_name(f"{each.table}{READABLE}", store.tables), each.rows(job), job=job
-            )
-            for each in salvages
-        ]
 
 
 def _blocks(entry: SegmentEntry, columns: Sequence[Column]) -> Iterator[tuple[int, pa.Table | LostRows]]:

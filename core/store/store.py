@@ -449,7 +449,7 @@ class StoreMaintenance:
 
     def find_salvage(self, tables: Sequence[str], job: Job | None = None) -> list[Salvage]:
         """Read these tables, and return which of their rows can still be read where files are damaged, for
-        `lamella.core.store.salvage.copy_readable_rows`. Changes nothing."""
+        `lamella.core.store.importing.copy_readable_rows`. Changes nothing."""
         from lamella.core.store.salvage import find_salvage
 
         return find_salvage(self._catalog, self._readers, tables, job or Job())

@@ -327,4 +327,9 @@ def test_a_misspelt_statement_is_answered_with_the_one_that_is_meant(
     shop: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     error = _refused(capsys, "query", shop, "selct city from sales")
-    assert error == "lamella: No statement begins with SELCT. Did you mean 'select'?\n"
+    assert error == (
+        "lamella: No statement begins with SELCT.\n\n"
+        "LINE 1: selct city from sales\n"
+        "        ^^^^^\n"
+        "Did you mean 'select'?\n"
+    )

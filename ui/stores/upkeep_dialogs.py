@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import quantity, size_text
+from lamella.core.store.importing import copy_readable_rows
 from lamella.core.store.maintenance import Compaction, CompactionPlan
 from lamella.core.store.retention import ExpireReport, VacuumPlan, VacuumReport
-from lamella.core.store.salvage import Salvage, copy_readable_rows
+from lamella.core.store.salvage import Salvage
 from lamella.core.store.sizes import plan_text
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table

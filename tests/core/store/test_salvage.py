@@ -14,7 +14,8 @@ import pytest
 from lamella import Store
 from lamella.core.jobs import Job
 from lamella.core.scan.checksums import chunk_spans
-from lamella.core.store.salvage import Salvage, copy_readable_rows
+from lamella.core.store.importing import copy_readable_rows
+from lamella.core.store.salvage import Salvage
 from tests.property.damage import flip_bit
 
 ROWS, GROUP = 30_000, 10_000

@@ -422,7 +422,7 @@ def test_a_store_is_made_opened_and_closed(
     page = stores.current_page
     assert page is not None
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
-    assert "no tables yet. New table…" in page.freed.text()
+    assert "no tables yet. Import… and New table…" in page.freed.text()
     window.commands["new_table"].trigger()
     qtbot.waitUntil(lambda: bool(window.findChildren(NewTableDialog)))
     (table_dialog,) = window.findChildren(NewTableDialog)
