@@ -441,20 +441,16 @@ class MainWindow(QMainWindow):
         self._make_menus()
         self.addToolBar(self.action_bar)
         self.overlay = DropOverlay(self, self.tasks)
-        self.library.when_ready(self._follow_import_store)
+        self.library.when_ready(lambda: self.tabs.current_changed.connect(self._name_import))
+        self.library.when_ready(self._name_import)
         self.start.setFocus()
 
-    def _follow_import_store(self) -> None:
-        """Name the store that dropped files are imported into, or say why there is none."""
-        if self.library.no_home is not None:
+    def _name_import(self) -> None:
+        if self.library.no_home is None:
+            self.overlay.set_store_name(self.store_actions.front_first()[0].name)
+        else:
             self.overlay.refuse_import(str(self.library.no_home))
             self.sidebar.show_problem(str(self.library.no_home))
-            return
-        self.tabs.current_changed.connect(self._name_import_store)
-        self._name_import_store()
-
-    def _name_import_store(self) -> None:
-        self.overlay.set_store_name(self.store_actions.front_first()[0].name)
 
     def _make_menus(self) -> None:
         """Put the menus behind a button of the toolbar; Alt shows them as a bar. macOS has a bar of its

@@ -268,10 +268,11 @@ class Sidebar(QWidget):
 
     def show_problem(self, why: str) -> None:
         """Show an entry instead of the store for imports, because there is none."""
-        self._problem = QTreeWidgetItem(["No store for imports"])
-        self._problem.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        if self._problem is None:
+            self._problem = QTreeWidgetItem(["No store for imports"])
+            self._problem.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+            self._stores.insertChild(0, self._problem)
         self._problem.setToolTip(0, why)
-        self._stores.insertChild(0, self._problem)
         self._stores.setExpanded(True)
         self._restyle()
 
