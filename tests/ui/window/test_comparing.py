@@ -216,6 +216,7 @@ def test_the_other_way_round_and_by_order(qtbot, window, table, table_tab, store
     dialog = dialog_of(qtbot, window, CompareDialog)
     dialog.choose("shorter")
     qtbot.waitUntil(lambda: dialog.is_settled)
+    assert "the first row with the first" in dialog.by_order.text()
     dialog.by_order.click()
     assert not dialog.key.isEnabled()
     dialog.compare_button.click()
