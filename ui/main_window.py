@@ -25,7 +25,6 @@ from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
-from lamella.ui.widgets.menu_key import add_menu_key
 from lamella.ui.widgets.sidebar import Entry, Sidebar, SidebarSplitter
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
@@ -496,7 +495,6 @@ class MainWindow(QMainWindow):
             paste = QShortcut(QKeySequence.StandardKey.Paste, where)
             paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             paste.activated.connect(self.commands["paste_table"].trigger)
-        add_menu_key(self)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self.update_state)

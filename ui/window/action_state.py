@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QContextMenuEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from lamella.core.datasets.delta import DeltaDataset
@@ -128,6 +137,7 @@ class ActionSet(QObject):
         theme.current().changed.connect(self._retint)
         self._retint()
         self.update(Situation())
+        _add_menu_key(window)
 
     def __getitem__(self, action_id: str) -> QAction:
         return self._actions[action_id]
@@ -340,3 +350,17 @@ SLACK = 24 * len(TOOLBAR)
 
 def _tip(text: str, entry: Action) -> str:
     return f"{text} ({shown_keys(entry)})" if entry.keys else text
+
+
+def _add_menu_key(window: QWidget) -> None:
+    """Let Shift+F10 open the menu of what has the keyboard in a window. Qt knows this key on Windows only."""
+    if sys.platform.startswith("linux"):
+        shortcut = QShortcut(QKeySequence("Shift+F10"), window)
+        shortcut.activated.connect(_open_menu)
+
+
+def _open_menu() -> None:
+    focus = QApplication.focusWidget()
+    if focus is not None:
+        point, reason = focus.rect().center(), QContextMenuEvent.Reason.Keyboard
+        QCoreApplication.sendEvent(focus, QContextMenuEvent(reason, point, focus.mapToGlobal(point)))

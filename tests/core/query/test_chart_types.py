@@ -1,10 +1,11 @@
-"""A chart becomes one of another type with the same columns."""
+"""A chart becomes one of another type with the same columns; two columns of coordinates are a map."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
-from lamella.core.query.charts import ChartSpec
+from lamella.core.query.charts import ChartSpec, suggest
 
 TYPES = {
     "hour": pa.int64(),
@@ -33,3 +34,23 @@ def test_a_colour_outlives_the_types_of_charts_that_have_none():
         assert (spec.color, spec.measure) == ("carrier", "delay")
     heat_map = ChartSpec("heat_map", "hour", "distance", measure="delay", aggregate="mean")
     assert heat_map.as_kind("line", TYPES).color == "", "numbers make no series"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "is_map"),
+    [
+        ("lon", "lat", True),
+        ("start_Longitude", "start_latitude", True),
+        ("lat", "lon", False),
+        ("slat", "lat", False),
+    ],
+)
+def test_longitude_and_latitude_are_a_map(x, y, is_map):
+    assert ChartSpec("scatter", x, y).is_map == is_map
+    assert not ChartSpec("scatter", x, y, log_x=True).is_map
+    assert not ChartSpec("heat_map", x, y).is_map
+
+
+def test_suggest_turns_latitude_and_longitude_into_a_map():
+    spec = suggest(["lat", "lon"], {"lat": pa.float64(), "lon": pa.float64()})
+    assert (spec.x, spec.y) == ("lon", "lat")

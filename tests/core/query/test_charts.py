@@ -580,23 +580,3 @@ def test_size_of_points_is_a_column_of_numbers():
         query_of(SnapshotSource(snapshot_of_rows(many, "m"))), ChartSpec("scatter", "lon", "lat", size="n")
     )
     assert "No sizes by n" in dense.remarks[0] and not dense.shows_points
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "is_map"),
-    [
-        ("lon", "lat", True),
-        ("start_Longitude", "start_latitude", True),
-        ("lat", "lon", False),
-        ("slat", "lat", False),
-    ],
-)
-def test_longitude_and_latitude_are_a_map(x, y, is_map):
-    assert ChartSpec("scatter", x, y).is_map == is_map
-    assert not ChartSpec("scatter", x, y, log_x=True).is_map
-    assert not ChartSpec("heat_map", x, y).is_map
-
-
-def test_suggest_turns_latitude_and_longitude_into_a_map():
-    spec = suggest(["lat", "lon"], {"lat": pa.float64(), "lon": pa.float64()})
-    assert (spec.x, spec.y) == ("lon", "lat")

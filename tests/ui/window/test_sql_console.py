@@ -435,30 +435,6 @@ def test_what_is_no_statement_here_is_refused_with_what_helps(run):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_read_is_marked_while_it_is_typed(qtbot, console):
-    editor = console.editor
-    QTest.keyClicks(editor, "select carrier frm flights wher delay > 5;")
-    qtbot.waitUntil(lambda: bool(editor.problem))
-    first, last = editor.problem_span
-    assert console.text[first:last] == "flights" and "cannot be read at 'flights'" in editor.problem
-    assert editor.accessibleDescription() == editor.problem and not message(console)
-    text = "select carrier from flights where delay > 5; select"
-    editor.setPlainText(text)
-    editor.go_to(len(text))
-    QTest.keyClicks(editor, " (")  # not finished, and no error yet
-    qtbot.waitUntil(lambda: not console.tasks.running)
-    assert not editor.problem
-    editor.setPlainText("select (1")
-    QTest.keyClicks(editor, " ")
-    editor.setPlainText("select 1)")
-    qtbot.waitUntil(lambda: bool(editor.problem))
-    QTest.keyClick(editor, Qt.Key.Key_Home)
-    QTest.keyClicks(editor, "(")
-    editor.setPlainText("select (1)")
-    qtbot.waitUntil(lambda: not editor.problem)
-
-
-@pytest.mark.slow
 def test_parameters_without_values_are_said(run):
     console = run("select * from flights where carrier = $carrier and delay > :least")
     assert message(console).startswith("$carrier and $least have no values: they are NULL")
@@ -610,16 +586,3 @@ def test_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
     console.run()
     done(qtbot, console)
     assert "more than 1,000,000 characters does not run here" in message(console)
-
-
-def test_a_file_of_sql_is_opened_and_saved(qtbot, window, console, tmp_path: Path, answer_dialog):
-    path = tmp_path / "late.sql"
-    path.write_text("select 1 -- ü", encoding="utf-8")
-    answer_dialog(path)
-    console.bar.save.menu().actions()[3].trigger()
-    qtbot.waitUntil(lambda: console.text == "select 1 -- ü")
-    assert window.tabs.title == "late"
-    answer_dialog(tmp_path / "other")
-    console.bar.save.menu().actions()[4].trigger()
-    qtbot.waitUntil(lambda: window.tabs.title == "other")
-    assert (tmp_path / "other.sql").read_text("utf-8") == "select 1 -- ü"
