@@ -142,7 +142,7 @@ class WordIndexOffer(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._indexes: WordIndexes | None = None
-        self._column, self._cost = "", ""
+        self._column, self._cost, self._problem = "", "", ""
         self._handle: Handle | None = None
         self.says = QLabel()
         self.says.setWordWrap(True)
@@ -167,7 +167,7 @@ class WordIndexOffer(QFrame):
         if self.is_building:
             self.show()
             return
-        self._indexes, self._column, self._cost = indexes, column, ""
+        self._indexes, self._column, self._cost, self._problem = indexes, column, "", ""
         if indexes.search(column) is WordSearch.NO_INDEX:
             indexes.estimate(column, lambda cost: self._know(column, cost))
         self._say()
@@ -181,7 +181,8 @@ class WordIndexOffer(QFrame):
         if not self.is_building:
             self._say()
 
-    def _say(self, problem: str = "") -> None:
+    def _say(self) -> None:
+        problem = self._problem
         assert self._indexes is not None
         theme.variant(self.says, "danger" if problem else "caption")
         self.act.setEnabled(True)
@@ -202,6 +203,7 @@ class WordIndexOffer(QFrame):
         if indexes.search(self._column) is WordSearch.NO_TABLE:
             self.import_requested.emit()
             return
+        self._problem = ""
         self.act.setEnabled(False)
         self.says.setText(f"Building the full-text index of '{visible(self._column)}'…")
         self._handle = indexes.build(self._column, self._finish, self._fail, self._handle_stop, self._show)
@@ -223,7 +225,8 @@ class WordIndexOffer(QFrame):
     def _fail(self, error: Exception) -> None:
         self._handle = None
         if shiboken6.isValid(self):
-            self._say(message(error))
+            self._problem = message(error)
+            self._say()
 
     def _handle_stop(self) -> None:
         self._handle = None

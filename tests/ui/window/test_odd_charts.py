@@ -19,7 +19,8 @@ from lamella.ui.charts.axes import SpanTicks
 from lamella.ui.charts.ramps import Ramp
 from lamella.ui.charts.words import hover_text
 from tests.ui.test_theme import contrast
-from tests.ui.window.test_charts import drag, point_of, shown_counts
+from tests.ui.window.chart_mouse import drag, point_of
+from tests.ui.window.test_charts import shown_counts
 
 SUM_OF_V = ChartSpec("bar", "k", measure="v", aggregate="sum")
 BOX_OF_V, MOST_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")

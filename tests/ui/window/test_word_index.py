@@ -134,6 +134,22 @@ def test_an_estimate_that_comes_late_is_left_out(qtbot: QtBot, table: Table, win
     indexes.answers["note"]("about 9 GB")
 
 
+def test_an_estimate_that_comes_late_does_not_hide_a_failure(
+    qtbot: QtBot, table: Table, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(self, *_: object, **__: object) -> None:
+        raise StoreProblem("It could not be written", "the disk is full", "Make room")
+
+    monkeypatch.setattr(Indexes, "create", create)
+    indexes, offer = Estimates(table, window.tasks, window), WordIndexOffer()
+    qtbot.addWidget(offer)
+    offer.begin(indexes, "note")
+    offer.act.click()
+    qtbot.waitUntil(lambda: not offer.is_building)
+    indexes.answers["note"]("about 3 MB")
+    assert "the disk is full" in offer.says.text().casefold() and offer.act.text() == "Try again"
+
+
 @pytest.mark.slow
 def test_an_index_that_is_ready_late_leaves_another_column_alone(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
