@@ -205,7 +205,9 @@ class Tasks(QObject):
         for pool in reading:
             pool.shutdown(wait=False, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
-        late = wait(self._reads.values(), PATIENCE_SECONDS).not_done
+        # `wait` would not count those that were cancelled in the queue as done
+        begun = [read for read in self._reads.values() if not read.cancelled()]
+        late = wait(begun, PATIENCE_SECONDS).not_done
         if late:
             texts = [handle.text for handle, read in self._reads.items() if read in late]
             log.warning("Left without an answer: %s", ", ".join(filter(None, texts)) or "a read")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import shiboken6
 from PySide6.QtCore import QObject, QThread
@@ -179,6 +180,25 @@ def test_the_end_does_not_wait_for_ever_for_a_read_that_never_answers(qtbot, mon
     assert has_unanswered_reads() and "Reading a disk" in caplog.text
     answers.set()
     qtbot.waitUntil(lambda: not has_unanswered_reads())
+
+
+def test_the_end_does_not_wait_for_reads_that_never_began(qapp, monkeypatch, caplog) -> None:
+    go_on, heard = threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            go_on.set()
+            super().shutdown(wait=wait)
+
+    monkeypatch.setattr(tasks_module, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(tasks_module, "PATIENCE_SECONDS", 0.5)
+    tasks = Tasks()
+    for _ in range(READERS):
+        tasks.read(lambda job: go_on.wait(60))
+    tasks.read(heard.append, text="Waiting for a thread")
+    tasks.shutdown()
+    assert caplog.text == "" and heard == [] and not has_unanswered_reads()
 
 
 def test_what_is_asked_for_after_the_end_is_over_at_once(qapp) -> None:
