@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 RaggedRows = Literal["refuse", "pad"]
 BadLines = Literal["refuse", "set-aside"]
+BadBytes = Literal["refuse", "replace"]
 Checksums = Literal["verify", "ignore"]
 
 
@@ -38,6 +39,7 @@ class OpenOptions:
     are those of columns, by their names in the file.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; the dataset's `problems` lists them.
+    `bad_bytes="replace"` reads bytes that are not valid in the encoding as U+FFFD.
 
     `table` is the table or sheet to open, in a file with several.
 
@@ -66,6 +68,7 @@ class OpenOptions:
     types: tuple[tuple[str, str], ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     bad_lines: BadLines = "refuse"
+    bad_bytes: BadBytes | None = None
     cells: str | None = None
     version: int | None = None
 
@@ -75,7 +78,7 @@ class OpenOptions:
         return (
             self.ragged, self.encoding, self.delimiter, self.header, self.quote, self.skip_rows, self.decimal,
             self.thousands, self.dates, self.zone, self.nulls, self.types, self.names, self.bad_lines,
-            self.cells, self.booleans, *self.text_columns,
+            self.cells, self.booleans, self.bad_bytes, *self.text_columns,
         )  # fmt: skip
 
 

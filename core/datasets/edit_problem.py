@@ -60,6 +60,9 @@ def _reading_problem(dataset: Dataset, options: OpenOptions, path: Path) -> File
     if problems_of(dataset):
         why = "The rows shown are not all of its lines"
         return FileProblem(path, "has lines that cannot be read", why, COPY)
+    if options.bad_bytes == "replace":
+        why = "They are not in the rows, and would be lost"
+        return FileProblem(path, "was opened with other characters for bytes that are not valid", why, COPY)
     if options.names:
         return FileProblem(path, "was opened with other names of columns", "They are not in the file", COPY)
     if options.types:

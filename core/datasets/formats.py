@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lamella.core.datasets.base import (
+    BadBytes,
     BadLines,
     Checksums,
     Dataset,
@@ -206,6 +207,7 @@ FORMATS = (
         options=(
             "ragged", "encoding", "delimiter", "quote", "header", "skip_rows", "decimal", "thousands",
             "dates", "zone", "nulls", "booleans", "text_columns", "types", "names", "bad_lines",
+            "bad_bytes",
         ),
         media=("text/csv", "text/tab-separated-values"),
     ),
@@ -336,6 +338,7 @@ def open_dataset(  # noqa: PLR0913 -- independent options
     cache_dir: str | Path | None = None,
     ragged: RaggedRows = "refuse",
     bad_lines: BadLines = "refuse",
+    bad_bytes: BadBytes | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
@@ -372,6 +375,7 @@ def open_dataset(  # noqa: PLR0913 -- independent options
     `problems` lists them. `names` renames columns.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
+    `bad_bytes="replace"` reads bytes that are not valid in the encoding as U+FFFD; `remarks` counts them.
 
     Parquet pages whose checksums differ raise a `DamagedFile`, now or when they are first read.
     `checksums="ignore"` reads them all the same.
@@ -403,7 +407,7 @@ def open_dataset(  # noqa: PLR0913 -- independent options
             "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
             "nulls": nulls or None, "booleans": booleans or None, "text_columns": text_columns or None,
             "types": types or None, "names": names or None, "cells": cells, "version": version,
-            "row_key": row_key or None,
+            "row_key": row_key or None, "bad_bytes": bad_bytes,
         }
     )  # fmt: skip
     _refuse_useless(location, known, reading)

@@ -190,6 +190,9 @@ READING = (
     Reading("names", "pairs", "new names of columns, by their names in the file", metavar="COLUMN=NAME,…"),
     Reading("bad_lines", "choice", "what to do with lines that cannot be read: set-aside leaves them out,"
             " and counts and lists them", ("refuse", "set-aside"), metavar="refuse|set-aside"),
+    Reading("bad_bytes", "choice", "what to do with bytes that are not valid in the encoding: refuse their"
+            " lines, or replace the bytes by the character \ufffd", ("refuse", "replace"), "Broken bytes",
+            "refuse|replace"),
     Reading("cells", "range", "range of cells of a sheet, such as B3:F200", metavar="RANGE"),
     Reading("version", "number", "version of a Delta table, instead of the newest", metavar="N"),
     Reading("row_key", "names", "columns that identify and order the rows of a Spark server's table",

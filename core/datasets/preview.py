@@ -238,7 +238,7 @@ def _text_options(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dic
     named = text.options
     decimal = named.decimal or (COMMA if commas else ".")
     return {
-        "encoding": file.source.encoding,
+        "encoding": file.encoding,
         "delimiter": text.dialect.delimiter,
         "quote": text.dialect.quote,
         "header": bool(text.dialect.header),

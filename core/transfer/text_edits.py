@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.arrow.equality import differs
@@ -21,9 +20,10 @@ from lamella.core.datasets.formats import recognise
 from lamella.core.datasets.text.blocks import TextBlock, after_lines
 from lamella.core.datasets.text.dataset import FIRST_BYTES, TextFile, delimited_file, json_lines_file
 from lamella.core.datasets.text.delimited import DelimitedText
+from lamella.core.datasets.text.encodings import ASCII, UTF8, characters
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.regional import YEAR_FIRST, SpelledType
-from lamella.core.datasets.text.source import ASCII, UTF8, TextSource, characters, open_bytes
+from lamella.core.datasets.text.source import TextSource, open_bytes
 from lamella.core.datasets.text.types import is_undecided, solid
 from lamella.core.errors import FileProblem, shown, visible
 from lamella.core.jobs import Job
@@ -64,7 +64,7 @@ class Rewrite:
         self._schema = _reading_schema(file, snapshot, job)
         self._touched_rows, self._at = edits.touched_rows, 0
         self._deleted_rows = set(edits.deleted_rows.tolist())
-        self._encoding = _target_encoding(self._source, edits)
+        self._encoding = _target_encoding(self._source)
         self._is_plain = is_ascii_based(self._encoding)
         self._lines = self._make_lines()
         self._line_end = self._first_line_end()
@@ -309,14 +309,9 @@ def _by_row(lines: Lines, snapshot: Snapshot, edits: FileEdits) -> dict[int, lis
     return cells
 
 
-def _target_encoding(source: TextSource, edits: FileEdits) -> str:
+def _target_encoding(source: TextSource) -> str:
     """The encoding for new values: a file that is plain ASCII to its end is treated as UTF-8."""
-    values = [values for _, values in edits.cells.values()]
-    values += [] if edits.rows is None else list(edits.rows.columns)
-    texts = [each for each in values if pa.types.is_string(each.type) or pa.types.is_nested(each.type)]
-    plain = all(pa.types.is_string(each.type) and pc.all(pc.string_is_ascii(each)).as_py() is not False
-                for each in texts)  # fmt: skip
-    encoding = source.encoding if plain else source.final_encoding()
+    encoding = source.final_encoding()
     return UTF8 if encoding == ASCII else encoding
 
 

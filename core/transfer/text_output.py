@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lamella.core.datasets.text.source import UTF8, XZ
+from lamella.core.datasets.text.encodings import UTF8
+from lamella.core.datasets.text.source import XZ
 from lamella.core.transfer.text_lines import without_line_end
 from lamella.core.transfer.writer import Output
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
 from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview, unit_of
-from lamella.core.datasets.text.bad_lines import place_of
+from lamella.core.datasets.text.bad_lines import is_undecodable, place_of
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity, sentence_case
@@ -60,6 +60,7 @@ THOUSANDS = [
     (" ", "space"),
     ("'", "' apostrophe"),
 ]
+BROKEN_BYTES = [(None, "leave their lines out"), ("replace", "read as \ufffd")]
 PAUSE_MS, COUNT_AFTER_MS = 150, 400
 
 
@@ -123,6 +124,9 @@ class ReadingForm(QWidget):
         self.show_rows = QPushButton("Show rows")
         theme.variant(self.show_rows, "link")
         self.show_rows.clicked.connect(self._show_problems)
+        self.replace_bytes = QPushButton("Read broken bytes as \ufffd")
+        theme.variant(self.replace_bytes, "link")
+        self.replace_bytes.clicked.connect(lambda: self._choose("bad_bytes", "replace"))
         self.problem_row = QWidget()
         problem = QHBoxLayout(self.problem_row)
         problem.setContentsMargins(0, 0, 0, 0)
@@ -130,6 +134,7 @@ class ReadingForm(QWidget):
         problem.addWidget(self.problem_icon)
         problem.addWidget(self.problem, 1)
         problem.addWidget(self.becomes)
+        problem.addWidget(self.replace_bytes)
         problem.addWidget(self.show_rows)
         self.problem_row.hide()
         heading = QLabel("As it will be")
@@ -191,6 +196,13 @@ class ReadingForm(QWidget):
         self.thousands.activated.connect(
             lambda place: self._choose("thousands", self.thousands.itemData(place))
         )
+        self.broken_bytes = QComboBox(accessibleName=BY_NAME["bad_bytes"].label)
+        self.broken_bytes.setToolTip(sentence_case(BY_NAME["bad_bytes"].help))
+        for value, text in BROKEN_BYTES:
+            self.broken_bytes.addItem(text, value)
+        self.broken_bytes.activated.connect(
+            lambda place: self._choose("bad_bytes", self.broken_bytes.itemData(place))
+        )
         self.skip = NumberBox(minimum=0, maximum=100_000, accessibleName="Lines above the table to skip")
         self.skip.editingFinished.connect(self._choose_skip)
         self.nulls = QLineEdit(accessibleName="Words for no value", placeholderText="k. A., -")
@@ -208,6 +220,7 @@ class ReadingForm(QWidget):
         fields.addRow("Null words", self.nulls)
         fields.addRow("Yes/no words", self.booleans)
         fields.addRow("Time zone", self.zone)
+        fields.addRow(BY_NAME["bad_bytes"].label, self.broken_bytes)
         self.more_button = ChoiceButton("More options", form)
         self.more_button.say("More")
         theme.variant(self.more_button, "chip")
@@ -335,6 +348,7 @@ class ReadingForm(QWidget):
         self.skip.setValue(file.findings.get("skip_rows", 0))
         place = self.thousands.findData(self.options.get("thousands"))
         self.thousands.setCurrentIndex(max(0, place))
+        self.broken_bytes.setCurrentIndex(max(0, self.broken_bytes.findData(self.options.get("bad_bytes"))))
         self.nulls.setText(", ".join(self.options.get("nulls", ())))
         self.booleans.setText(_yes_no_text(self.options.get("booleans", ())))
         self.zone.setText(self.options.get("zone", ""))
@@ -384,6 +398,7 @@ class ReadingForm(QWidget):
             sentences.insert(0, left)
         self.problem.setText(" ".join(sentences))
         self.becomes.setVisible(misfit is not None)
+        self.replace_bytes.setVisible(any(map(is_undecodable, lines)))
         self.problem_row.setVisible(bool(sentences))
 
     def _show_problems(self) -> None:

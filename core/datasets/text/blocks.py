@@ -15,7 +15,8 @@ import pyarrow as pa
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.datasets.base import Problem
 from lamella.core.datasets.blocks import Reading
-from lamella.core.datasets.text.source import TextSource, is_utf8
+from lamella.core.datasets.text.encodings import UTF8, is_utf8
+from lamella.core.datasets.text.source import TextSource
 from lamella.core.datasets.text.types import join_json, solid
 from lamella.core.errors import FileProblem
 
@@ -145,7 +146,8 @@ LONGEST_ROW = 64 << 20
 class TextBlock:
     """Whole rows of a text file. `first_line` counts from 1; `progress` is the number of bytes of the file
     that were read up to the block's end. `doubtful`: it may hold lines that are not text or not whole rows.
-    `too_long` are overlong lines before it, which were left out."""
+    `too_long` are overlong lines before it, which were left out. `encoding` is that of the file up to its
+    end."""
 
     number: int
     data: bytes
@@ -153,6 +155,7 @@ class TextBlock:
     progress: int
     doubtful: bool = False
     too_long: tuple[Problem, ...] = ()
+    encoding: str = UTF8
 
 
 def blocks(
@@ -186,7 +189,7 @@ def blocks(
             data, line = data[data.find(ends.newline) + 1 or len(data) :], line + 1
         if not ends.has_no_row(data) or too_long:
             is_doubtful = doubtful or is_open or bool(too_long)
-            yield TextBlock(number, data, line, piece.progress, is_doubtful, too_long)
+            yield TextBlock(number, data, line, piece.progress, is_doubtful, too_long, piece.encoding)
             number += 1
         line += data.count(ends.newline)
         doubtful, too_long = piece.doubtful and bool(tail), ()
@@ -225,7 +228,7 @@ def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, ski
             raise unclosed_quote_error(source, tail[:cut], ends, lines + 1)
         doubtful = True
     cut = len(tail) if whole else cut
-    return TextBlock(0, tail[:cut], lines + 1, start + cut, doubtful)
+    return TextBlock(0, tail[:cut], lines + 1, start + cut, doubtful, encoding=source.encoding)
 
 
 def unclosed_quote_error(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:

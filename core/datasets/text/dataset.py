@@ -27,19 +27,18 @@ from lamella.core.datasets.text.blocks import (
 )
 from lamella.core.datasets.text.delimited import DelimitedText, options_for, word_for
 from lamella.core.datasets.text.dialect import DELIMITERS, Dialect, find_dialect
-from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
-from lamella.core.datasets.text.json_lines import JsonLines
-from lamella.core.datasets.text.source import (
+from lamella.core.datasets.text.encodings import (
+    BEYOND_ASCII,
+    REPLACEMENT,
     UTF8,
     WESTERN,
-    TextSource,
     characters,
-    compression_of,
     find_encoding,
     is_text,
-    open_bytes,
-    open_source,
 )
+from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
+from lamella.core.datasets.text.json_lines import JsonLines
+from lamella.core.datasets.text.source import TextSource, compression_of, open_bytes, open_source
 from lamella.core.datasets.text.types import solid
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
@@ -56,7 +55,9 @@ class TextFile:
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
         self.source, self.text, self.options = source, text, options
-        self.about, self._problems = remarks, Problems(source.path)
+        self._about, self._problems = remarks, Problems(source.path)
+        self._late: dict[int, str] = {}
+        self._replaced: dict[int, tuple[int, int]] = {}
         self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
@@ -65,6 +66,29 @@ class TextFile:
     @property
     def remarks(self) -> tuple[str, ...]:
         return (*self.about, *sentences(self._problems.in_order, self._problems.misfits, self.words_of_types))
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The remarks without those on lines and values that could not be read."""
+        return (*self._about, *self._late_encoding(), *self._replacements())
+
+    def _late_encoding(self) -> Iterator[str]:
+        late = dict(self._late)  # other threads read blocks
+        if late and self.encoding not in EVERYDAY:
+            yield f"Read as {self.encoding} from line {min(late):,} on, as its bytes suggest"
+
+    def _replacements(self) -> Iterator[str]:
+        replaced = list(self._replaced.values())
+        if replaced:
+            total, line = sum(count for count, _ in replaced), min(line for _, line in replaced)
+            places = "1 place is" if total == 1 else f"{total:,} places are"
+            yield f"{places} not valid {self.encoding} and read as '{REPLACEMENT}', line {line:,} first"
+
+    @property
+    def encoding(self) -> str:
+        """The encoding as far as the file was read: text that begins as ASCII may be in another one."""
+        late = dict(self._late)
+        return late[min(late)] if late else self.source.encoding
 
     @property
     def words_of_types(self) -> dict[str, str]:
@@ -115,7 +139,22 @@ class TextFile:
         reading = self.text.read(block, schema)
         if reading.rows is not None:
             self._problems.put(block.number, reading.problems, dict(reading.misfits))
+            self._note_characters(block)
         return reading
+
+    def _note_characters(self, block: TextBlock) -> None:
+        """Note where a detected encoding begins that is not that of the first bytes, and how many bytes were
+        replaced."""
+        if block.encoding != self.source.encoding:
+            first = BEYOND_ASCII.search(block.data)
+            if first is not None:
+                self._late[block.first_line + block.data.count(b"\n", 0, first.start())] = block.encoding
+        if self.source.replacing:
+            mark = REPLACEMENT.encode()
+            self._replaced.pop(block.number, None)
+            if count := block.data.count(mark):
+                line = block.first_line + block.data.count(b"\n", 0, block.data.index(mark))
+                self._replaced[block.number] = count, line
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return join_schemas(a, b)
@@ -234,8 +273,8 @@ AROUND = "Everything outside the array of objects is left out"
 def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> TextFile:
     """Describe a delimited text. `is_part`: it is one of several files, and may lack columns that the options
     name. Raises `FileProblem`."""
-    passing = options.bad_lines == "set-aside"
-    source = open_source(path, options.encoding, FIRST_BYTES, passing=passing)
+    passing, replacing = options.bad_lines == "set-aside", options.bad_bytes == "replace"
+    source = open_source(path, options.encoding, FIRST_BYTES, passing=passing, replacing=replacing)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
             continue

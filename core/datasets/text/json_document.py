@@ -53,7 +53,7 @@ class ArraySource(TextSource):
             data = scanner.lines(piece.data)
             if piece.last:
                 scanner.refuse_unfinished_text()
-            yield Piece(data, piece.progress, piece.last)
+            yield Piece(data, piece.progress, piece.last, encoding=piece.encoding)
 
 
 class _Scanner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from lamella.core.datasets.text.types import read_as, tentative_guess
 from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_file
+from lamella.core.transfer.saving import save_edits
 
 BANK = """"Konto:";"DE12 3456"
 "Zeitraum:";"01.12.2025 - 31.12.2025"
@@ -437,9 +439,50 @@ def test_broken_places_of_utf8_are_counted(tmp_path: Path) -> None:
         FileProblem, match=r"in line 2 that are not utf-8.*there are 2 more such places"
     ) as refusal:
         opened(tmp_path / "x.csv", broken).read()
-    assert refusal.value.text_in("command").endswith("or leave such lines out: --bad-lines set-aside.")
+    assert refusal.value.text_in("command").endswith(
+        "leave such lines out (--bad-lines set-aside), or read these bytes as '\ufffd' (--bad-bytes replace)."
+    )
     dataset = opened(tmp_path / "x.csv", broken, bad_lines="set-aside")
     assert dataset.read().num_rows == 47
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "cp1251"])
+def test_the_encoding_is_found_behind_megabytes_of_ascii(tmp_path: Path, encoding: str) -> None:
+    before = b"city\n" + b"Oslo the capital\n" * 70_000
+    text = "Málaga\nDébâcle à l'été\n" if encoding == "cp1252" else "Москва\nСанкт-Петербург\nНовгород\n"
+    dataset = opened(tmp_path / "x.csv", before + (text * 5).encode(encoding))
+    assert dataset.read(["city"])["city"].to_pylist()[70_000:] == (text * 5).split("\n")[:-1]
+    late = ("Read as cp1251 from line 70,002 on, as its bytes suggest",)
+    assert dataset.remarks == (late if encoding == "cp1251" else ())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"), [(None, "é\n".encode("cp1252")), ("shift_jis", b"\x83\n"), ("cp1253", b"\xd2\n")]
+)
+def test_bytes_that_are_not_valid_are_replaced_and_counted(
+    tmp_path: Path, encoding: str | None, line: bytes
+) -> None:
+    content = b"a,b\n" + b"x,y\n" * 3 + "é,y\nü,y\n".encode() * (encoding is None) + b"z," + line
+    dataset = opened(tmp_path / "x.csv", content, encoding=encoding, bad_bytes="replace")
+    assert dataset.read(["b"])["b"].to_pylist()[-1] == "\ufffd"
+    lines, name = content.count(b"\n"), codecs.lookup(encoding or "utf-8").name
+    assert dataset.remarks == (f"1 place is not valid {name} and read as '\ufffd', line {lines} first",)
+
+
+def test_a_file_with_replaced_bytes_is_not_written(tmp_path: Path) -> None:
+    content = b"a,b\n\xc3\xa9,1\n\xe9,2\n"
+    dataset = opened(tmp_path / "x.csv", content, bad_bytes="replace")
+    with pytest.raises(FileProblem, match="other characters for bytes"):
+        save_edits(dataset, {0: {"b": 7}})
+    assert (tmp_path / "x.csv").read_bytes() == content
+
+
+def test_an_encoding_found_late_is_that_of_saved_edits(tmp_path: Path) -> None:
+    before = b"city,n\n" + b"Oslo is the capital,1\n" * 50_000
+    after = ("Москва,2\nСанкт-Петербург,3\n" * 5).encode("cp1251")
+    save_edits(opened(tmp_path / "x.csv", before + after), {50_000: {"city": "Тверь"}, 50_001: {"n": 4}})
+    edited = "Тверь,2\nСанкт-Петербург,4\n".encode("cp1251") + after.split(b"\n", 2)[2]
+    assert (tmp_path / "x.csv").read_bytes() == before + edited
 
 
 NUMBERS = st.lists(

@@ -210,6 +210,17 @@ def test_bad_lines_are_counted_and_do_not_block(qtbot, show, stores: list[Store]
     assert stores[0]["x_bad_lines"].read(["line", "text"]).to_pylist() == [{"line": 3, "text": "3"}]
 
 
+def test_broken_bytes_are_read_as_replacement_characters(qtbot, show, stores: list[Store]) -> None:
+    content = "city,n\nMálaga,1\nÉvora,2\n".encode() + b"M\xe1laga,3\n"
+    dialog = settled(qtbot, show(content, "x.csv"))
+    form = dialog.form
+    assert form.problem.text() == "1 line that cannot be read is left out, line 4 first."
+    qtbot.mouseClick(form.replace_bytes, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: form.ready and not form.problem_row.isVisible())
+    assert form.broken_bytes.currentText() == "read as \ufffd"
+    assert imported(qtbot, dialog).read(["city"])["city"].to_pylist() == ["Málaga", "Évora", "M\ufffdlaga"]
+
+
 @pytest.mark.slow
 def test_problems_far_in_the_file_are_counted(qtbot, show) -> None:
     lines = [f"{n},{n}" for n in range(120_000)]
