@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -228,3 +228,8 @@ def paths_of(dataset: Dataset) -> Sequence[Path]:
 def problems_of(dataset: Dataset) -> Sequence[Problem]:
     """The lines and values of a file that could not be read; empty for other datasets."""
     return getattr(dataset, "problems", ())
+
+
+def columns_left_out(dataset: Dataset) -> Mapping[str, str]:
+    """Why columns of a file cannot be read, by name; empty for other datasets."""
+    return getattr(dataset, "left_out", {})

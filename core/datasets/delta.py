@@ -31,6 +31,7 @@ from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.problems import MissingFile
 from lamella.core.remote.requests import answers
 from lamella.core.scan.parquet_file import Footer
+from lamella.core.scan.partial_footer import OTHER_COLUMNS, UnreadableColumns
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 if TYPE_CHECKING:
@@ -347,6 +348,8 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
     for file in files:
         _refuse_other_file(log, version, file)
     footers = read_footers([file.path for file in files], is_verified)
+    for footer in footers:
+        _refuse_unreadable(footer)
     partitions = set(table.metadata().partition_columns)
     columns = tuple(
         Column(field.name, field.type, key, note=PARTITION if field.name in partitions else "")
@@ -361,6 +364,14 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
     token = ("delta", str(log.root), table.metadata().id, version, *stamps)
     deleted = _deleted_positions(log.root, table, starts)
     return Snapshot(table_name(log.root), columns, segments, token, deleted)
+
+
+def _refuse_unreadable(footer: Footer) -> None:
+    """Raise `FileProblem` if columns of a file cannot be read: the log says that the table has them."""
+    for name, why in footer.left_out.items():
+        raise UnreadableColumns(
+            footer.path, f"has a column that cannot be read: '{name}'", why, OTHER_COLUMNS
+        )
 
 
 def _segment(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,18 +15,15 @@ from lamella.core.datasets.base import Checksums, Dataset, Problem
 from lamella.core.datasets.contents import Contents, look_into
 from lamella.core.datasets.locate import Location
 from lamella.core.datasets.partitions import folder_columns, noted_types
-from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.errors import FileProblem
 from lamella.core.jobs import current_job, on_behalf_of
-from lamella.core.query.engine import cursor
-from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.file_checks import AT_ONCE_BYTES
 from lamella.core.scan.parquet_file import (
-    EncryptedColumns,
     Footer,
-    UnknownType,
     check_whole,
     footer_of,
 )
+from lamella.core.scan.partial_footer import UnreadableColumns
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 ROUNDED = (
@@ -54,13 +50,14 @@ class FileColumns:
         self._whole_and_double: set[str] = set()
         self._last: tuple[Footer, dict[int, str]] | None = None
 
-    def take(self, footer: Footer) -> dict[int, str]:
-        """Add a file's columns and return their names in the file by key. Files with the same schema share
-        one dict."""
+    def take(self, footer: Footer, left_out: Collection[str] = ()) -> dict[int, str]:
+        """Add a file's columns, but those left out, and return their names in the file by key. Files with the
+        same schema share one dict."""
         if self._last and self._are_alike(footer, self._last[0]):
             return self._last[1]
         _refuse_duplicates(footer)
-        names = {self._key(field, footer): field.name for field in self._schema(footer)}
+        fields = [field for field in self._schema(footer) if field.name not in left_out]
+        names = {self._key(field, footer): field.name for field in fields}
         self._last = (footer, names)
         return names
 
@@ -174,13 +171,20 @@ class ParquetDataset(Dataset):
         """Open the files. Small ones are checked whole, so that damage is reported at once."""
         self.name, self.paths = location.name, location.files
         is_verified = checksums == "verify"
-        self._snapshot = _snapshot(location, read_footers(location.files, is_verified))
+        footers = read_footers(location.files, is_verified)
+        self.left_out = _left_out(footers)
+        """Why columns cannot be read, in some file at least, by name: they are left out of all files."""
+        self._snapshot = _snapshot(location, footers, self.left_out)
         check_small(self._snapshot, is_verified)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Always empty: a Parquet file is read completely or refused."""
+        """Always empty: all rows are read, or the file is refused."""
         return ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(f"Column '{name}' is left out: {why}" for name, why in self.left_out.items())
 
     def snapshot(self) -> Snapshot:
         return self._snapshot
@@ -241,22 +245,13 @@ def _with_int96(footers: Sequence[Footer]) -> list[Footer]:
 def _footer(path: Path, is_verified: bool) -> Footer:
     try:
         return footer_of(path, is_verified)
-    except EncryptedColumns:
+    except UnreadableColumns:
         raise
-    except UnknownType as problem:
-        raise _naming_columns(problem) from problem
     except FileProblem as problem:
         raise _diagnosis(path, problem) from problem
     except UnicodeEncodeError as error:
         why = "Arrow opens Parquet files by name, and this name is not UTF-8"
         raise FileProblem(path, "cannot be opened", why, "Rename the file, or the folder it is in") from error
-
-
-def _naming_columns(problem: UnknownType) -> FileProblem:
-    why = problem.why
-    if names := untyped_columns(problem.path):
-        why += f"; only the program that wrote it can tell the type of {', '.join(map(repr, names))}"
-    return FileProblem(problem.path, problem.what.removeprefix(f"{problem.path}: "), why, problem.fix)
 
 
 def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
@@ -282,9 +277,18 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
     )
 
 
-def _snapshot(location: Location, footers: list[Footer]) -> Snapshot:
+def _left_out(footers: Sequence[Footer]) -> dict[str, str]:
+    several = len(footers) > 1
+    reasons: dict[str, str] = {}
+    for footer in footers:
+        for name, why in footer.left_out.items():
+            reasons.setdefault(name, f"in {footer.path.name}, {why}" if several else why)
+    return reasons
+
+
+def _snapshot(location: Location, footers: list[Footer], left_out: Collection[str]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
-    names = [columns.take(footer) for footer in footers]
+    names = [columns.take(footer, left_out) for footer in footers]
     stored = columns.unify(footers)
     types = noted_types([footer.metadata.metadata for footer in footers])
     named, constants = folder_columns(location.root, [footer.path for footer in footers], stored, types)
@@ -297,37 +301,3 @@ def _snapshot(location: Location, footers: list[Footer]) -> Snapshot:
     )
     token = ("parquet", *((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers))
     return Snapshot(location.name, (*stored, *named), segments, token)
-
-
-_LEAVES = "SELECT name, num_children, type, converted_type, logical_type FROM parquet_schema($1)"
-_BYTES = "FIXED_LEN_BYTE_ARRAY"
-
-
-def untyped_columns(path: Path) -> list[str]:
-    """Return the columns that hold, at any depth, fixed-length bytes without a logical type. Empty if DuckDB
-    cannot read the footer either."""
-    try:
-        with cursor(of=str(path)) as own:
-            nodes = own.execute(_LEAVES, [duckdb_name(path)]).fetchall()
-    except LamellaError:
-        return []
-    untyped, place = [], 1
-    while place < len(nodes):
-        end = _end(nodes, place)
-        if any(_is_untyped(*node[2:]) for node in nodes[place:end]):
-            untyped.append(nodes[place][0])
-        place = end
-    return untyped
-
-
-def _end(nodes: list[Any], place: int) -> int:
-    """The index after a node and all its descendants, which follow it in the list, parents before
-    children."""
-    end = place + 1
-    for _ in range(nodes[place][1] or 0):
-        end = _end(nodes, end)
-    return end
-
-
-def _is_untyped(kind: str | None, converted: str | None, logical: str | None) -> bool:
-    return kind == _BYTES and converted is None and logical is None

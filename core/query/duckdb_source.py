@@ -295,7 +295,7 @@ def _is_flattened(file: FileSegment, column: Column) -> bool:
 def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
     """Whether DuckDB reads the column as another type: it reads lists without annotation, whose items are
     structs with one field, as lists of that field."""
-    place, own = footer.schema.get_field_index(name), sql_type(footer.coarse_schema.field(name).type)
+    place, own = footer.stored_names.index(name), sql_type(footer.coarse_schema.field(name).type)
     if own is None:
         return False
     path, hive = (
@@ -389,8 +389,8 @@ def _files_query(
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
     check_whole(files)
     footers = [unchanged_footer(file) for file in files]
-    stored = {name: place for place, name in enumerate(footers[0].schema.names)}
-    aliases = aliases_of(footers[0].schema.names)
+    aliases = aliases_of(footers[0].stored_names)
+    called = dict(zip(footers[0].stored_names, aliases, strict=True))
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
         alias=exp.TableAlias(this=_name("f"), columns=list(map(_name, aliases))),
@@ -399,7 +399,7 @@ def _files_query(
     names = {c: files[0].names[c.key] for c in columns if _stored_type(files[0], c) is not None}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _stored_value(c, stored[names[c]], aliases, footers) if c in names else _missing(c, files, nowhere)
+        _stored_value(c, names[c], called[names[c]], footers) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
@@ -422,17 +422,17 @@ def _decoded_query(
     return exp.select(*map(_field, (POSITION, *called))).from_(_name(name))
 
 
-def _stored_value(column: Column, place: int, aliases: Sequence[str], files: Sequence[Footer]) -> exp.Expr:
+def _stored_value(column: Column, name: str, alias: str, files: Sequence[Footer]) -> exp.Expr:
     """A column of files with one shape, converted to the column's own type.
 
     DuckDB 2.0 trusts extremes in any order. If the texts of a row group are nulls and one value, it also
     treats every row as null, or none. Wrapping the column in an expression that cannot be answered from
     statistics avoids both.
     """
-    whole = files[0].coarse_schema.field(place)  # as DuckDB reads it
+    whole = files[0].coarse_schema.field(name)  # as DuckDB reads it
     stored = type_at(whole.type, column.path)
     assert stored is not None
-    value = field_in(_field(aliases[place], "f"), whole.type, column.path)
+    value = field_in(_field(alias, "f"), whole.type, column.path)
     path = ".".join((whole.name, *column.path))
     if any(file.has_doubtful_extremes(path) for file in files):
         value = exp.Anonymous(this="try", expressions=[value])  # raises nothing, and hides the statistics

@@ -110,7 +110,7 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
     Only DuckDB treats the nanoseconds of a day as signed, and Arrow reads day 0 of the calendar, in 4714 BC,
     as 1970. The time that Arrow returns does not show how it was stored, so both read the column once.
     """
-    place, width = footer.schema.get_field_index(name), len(footer.schema.names)
+    place, width = footer.stored_names.index(name), len(footer.stored_names)
     names = ", ".join(f"f{number}" for number in range(width))
     files = exp.array(exp.Literal.string(duckdb_name(footer.path))).sql("duckdb")
     query = (
@@ -120,7 +120,7 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
     try:
         with footer.open() as file, engine.cursor(of=str(footer.path)) as own:
             batches = (batch.select([name]) for batch in file.iter_batches(columns=[name]))
-            schema = pa.schema([footer.schema.field(place)])
+            schema = pa.schema([footer.schema.field(name)])
             own.register("arrow", pa.RecordBatchReader.from_batches(schema, batches))
             return bool(own.execute(query).fetchall())
     except LamellaError:

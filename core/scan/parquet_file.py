@@ -6,7 +6,7 @@ import re
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
@@ -28,18 +28,21 @@ from lamella.core.scan.file_checks import (
     record_of,
 )
 from lamella.core.scan.parquet_source import footer_bytes, open_parquet
+from lamella.core.scan.partial_footer import (
+    OTHER_COLUMNS,
+    SIGNATURE_BYTES,
+    Part,
+    UnreadableColumns,
+    readable_part,
+)
 from lamella.core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
 LENGTH_BYTES = 4
 """The bytes that store a text's length where it is not dictionary-encoded."""
-OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for 128-bit integers"
 MOST_MEASURED = 1 << 20
 """The most rows of a file by Spark whose times are examined: it writes microseconds, but far times wrap
 around."""
-SIGNATURE_BYTES = 28
-"""They follow a footer with encrypted columns. Asking pyarrow 26 for such a column's metadata crashes the
-process."""
 MOST_NESTED_TEXT = 2**31 - 1
 """The most bytes of nested text that Arrow decodes at once: the range of an array's offsets."""
 LENGTH_AND_LEVELS = 8
@@ -90,13 +93,16 @@ def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str
 @dataclass(frozen=True, eq=False)
 class Footer:
     """The metadata of a Parquet file. `fingerprint` is (size, mtime in ns) when it was read; `record` is what
-    is known about the file. `is_verified`: its pages are verified when they are first decoded."""
+    is known about the file. `is_verified`: its pages are verified when they are first decoded. `left_out`
+    columns, with the reason by name, are in the file, but not in its schema here."""
 
     path: Path
     fingerprint: tuple[int, int]
     metadata: pq.FileMetaData
     record: FileRecord
     is_verified: bool = True
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    _stored_names: tuple[str, ...] = ()
     _answers: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -165,10 +171,15 @@ class Footer:
             return Int96(unit, not broken)
         return Int96(unit, not absurd, rounded_columns=frozenset(broken - absurd), absurd=frozenset(absurd))
 
+    @property
+    def stored_names(self) -> tuple[str, ...]:
+        """The names of all columns in the file, with those left out."""
+        return self._stored_names or tuple(self.schema.names)
+
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:
         """All column names in order if two differ only in case, else nothing."""
-        names = tuple(self.schema.names)
+        names = self.stored_names
         return names if len({name.casefold() for name in names}) < len(names) else ()
 
     @cached_property
@@ -370,14 +381,6 @@ class UnreadableFile(FileProblem):
     """A file that is not Parquet, or is incomplete."""
 
 
-class UnknownType(FileProblem):
-    """An intact file with a type that Arrow does not support."""
-
-
-class EncryptedColumns(FileProblem):
-    """A file whose footer can be read, but not all of its columns."""
-
-
 _footers: dict[bool, dict[Path, Footer]] = {True: {}, False: {}}
 _lock = threading.Lock()
 
@@ -487,7 +490,7 @@ def unreadable(path: Path, error: Exception) -> FileProblem:
         why = "It was moved or removed, or the transaction that wrote it was rolled back"
         return FileProblem(path, "is not there any more", why, "Start again from the current state")
     if isinstance(error, pa.ArrowNotImplementedError):
-        return UnknownType(path, "has a column that cannot be read", str(error), OTHER_TYPES)
+        return UnreadableColumns(path, "has a column that cannot be read", str(error), OTHER_COLUMNS)
     return UnreadableFile(path, "could not be read", str(error), "Check that the file is whole")
 
 
@@ -519,19 +522,15 @@ def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
     size, changed = record.identity[2:]
     try:
         with open_parquet(path) as file:
-            footer = Footer(path, (size, changed), file.metadata, record, is_verified)
-        signed = footer_bytes(path) == footer.metadata.serialized_size + SIGNATURE_BYTES
+            part = Part(file.metadata)
+        if footer_bytes(path) == part.metadata.serialized_size + SIGNATURE_BYTES:
+            part = readable_part(path) or part
     except REFUSALS as error:
-        record.note_wrong_pages()
-        raise unreadable(path, error) from error
-    if signed:
-        raise EncryptedColumns(
-            path,
-            "has encrypted columns",
-            "Its footer is signed, as it is in files with encrypted columns",
-            "Decrypt it with the program that has its keys",
-        )
-    return footer
+        if (rest := readable_part(path)) is None:
+            record.note_wrong_pages()
+            raise unreadable(path, error) from error
+        part = rest
+    return Footer(path, (size, changed), part.metadata, record, is_verified, part.left_out, part.names)
 
 
 def _remember(parsed: Footer) -> Footer:

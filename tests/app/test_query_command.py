@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +53,16 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
 def _refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert cli.main(list(words)) == cli.REFUSED
     return capsys.readouterr().err
+
+
+def test_a_column_of_a_file_that_is_left_out_is_named(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "wide.parquet"
+    rows = {"n": [1, 2], "wide": pl.Series([1, 2], dtype=pl.Int128)}
+    pl.DataFrame(rows).write_parquet(path)
+    assert cli.main(["query", str(path), "SELECT * FROM wide ORDER BY n DESC", "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == [{"n": 2}, {"n": 1}]
+    assert "Column 'wide' is left out: only the program that wrote it" in printed.err
 
 
 def test_a_statement_takes_values(shop: str, ask: Ask) -> None:

@@ -19,12 +19,10 @@ import pytest
 import lamella
 from lamella import open_dataset
 from lamella.core.bridge import connect
-from lamella.core.datasets import parquet
 from lamella.core.errors import FileProblem, LamellaError
-from lamella.core.scan import parquet_file as footers
+from lamella.core.scan.thrift import BINARY, Value
 from tests.core.datasets.parquet_answers import NEAR, STEPS, problems, refusals, times, written
 from tests.core.datasets.parquet_footer import (
-    BINARY,
     CHUNK_STATISTICS,
     CONVERTED_TYPE,
     CREATED_BY,
@@ -35,7 +33,6 @@ from tests.core.datasets.parquet_footer import (
     MIN_VALUE,
     NUM_ROWS,
     SCHEMA,
-    Value,
     chunks,
     read_footer,
     write_footer,
@@ -70,7 +67,7 @@ def test_rows_are_those_of_the_row_groups_whatever_the_footer_says(tmp_path: Pat
         tmp_path / "t.parquet", pa.table({"n": range(9), "s": list("abcdefghi")}), row_group_size=4
     )
     footer = read_footer(path)
-    footer[NUM_ROWS].held = rows
+    footer[NUM_ROWS].content = rows
     write_footer(path, footer)
     dataset = open_dataset(path)
     assert dataset.num_rows == 9
@@ -85,7 +82,7 @@ def test_files_of_which_one_footer_says_that_it_is_empty(tmp_path: Path) -> None
     for name in ("1", "2"):
         written(folder / f"{name}.parquet", pa.table({"n": [1, 2, 3]}))
     footer = read_footer(folder / "1.parquet")
-    footer[NUM_ROWS].held = 0
+    footer[NUM_ROWS].content = 0
     write_footer(folder / "1.parquet", footer)
     assert open_dataset(folder).read()["n"].to_pylist() == [1, 2, 3, 1, 2, 3]
 
@@ -94,7 +91,7 @@ def test_lists_without_an_annotation(tmp_path: Path) -> None:
     rows = pa.table({"n": [1, 2, 3], "l": [[1, 2], None, []]})
     path = written(tmp_path / "t.parquet", rows)
     footer = read_footer(path)
-    for element in footer[SCHEMA].held:
+    for element in footer[SCHEMA].content:
         element.pop(LOGICAL_TYPE, None)
         element.pop(CONVERTED_TYPE, None)
     footer.pop(5)  # Arrow's own schema
@@ -108,11 +105,11 @@ def old_extremes(
 ) -> None:
     """The extremes as programs gave them that took bytes for numbers with signs."""
     footer = read_footer(path)
-    footer[CREATED_BY].held = created
+    footer[CREATED_BY].content = created
     footer.pop(7, None)  # the order of the columns, which they did not give
     for name, chunk in zip(pq.read_schema(path).names, chunks(footer), strict=True):
-        statistics = chunk[CHUNK_STATISTICS].held
-        low, high = (values or {}).get(name, (statistics[MIN_VALUE].held, statistics[MAX_VALUE].held))
+        statistics = chunk[CHUNK_STATISTICS].content
+        low, high = (values or {}).get(name, (statistics[MIN_VALUE].content, statistics[MAX_VALUE].content))
         for number in (MIN_VALUE, MAX_VALUE, 7, 8):
             statistics.pop(number, None)
         statistics[MIN], statistics[MAX] = Value(BINARY, low), Value(BINARY, high)
@@ -166,7 +163,7 @@ def test_one_text_among_nulls_whose_extremes_are_not_believed(tmp_path: Path, va
 def test_extremes_of_int96_are_not_believed(tmp_path: Path) -> None:
     path = times(NEAR, tmp_path / "t.parquet")
     footer = read_footer(path)
-    footer[CREATED_BY].held = OLD_JAVA
+    footer[CREATED_BY].content = OLD_JAVA
     for chunk in chunks(footer):
         extremes = {MIN: Value(BINARY, b"\xff" * 12), MAX: Value(BINARY, b"\0" * 12)}
         chunk[CHUNK_STATISTICS] = Value(12, extremes)
@@ -179,7 +176,7 @@ def test_extremes_that_are_nan_are_not_believed(tmp_path: Path) -> None:
     path = written(tmp_path / "t.parquet", rows)
     footer = read_footer(path)
     for chunk in chunks(footer):
-        statistics = chunk[CHUNK_STATISTICS].held
+        statistics = chunk[CHUNK_STATISTICS].content
         for number in (MIN, MAX, MIN_VALUE, MAX_VALUE):
             statistics[number] = Value(BINARY, b"\0\0\0\0\0\0\xf8\x7f")
     write_footer(path, footer)
@@ -194,18 +191,6 @@ def test_names_of_columns_that_are_no_text_are_refused(tmp_path: Path, place: st
     first = content.index(place.encode(), len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
     path.write_bytes(content[:first] + b"\xfd" + content[first + 1 :])
     with pytest.raises(FileProblem, match="has a damaged Parquet footer"):
-        open_dataset(path)
-
-
-def test_encrypted_columns_are_refused_by_name(tmp_path: Path) -> None:
-    """Asking pyarrow for the metadata of an encrypted column would end the process."""
-    path = written(tmp_path / "t.parquet", pa.table({"n": [1]}))
-    content = path.read_bytes()
-    size = int.from_bytes(content[-8:-4], "little") + footers.SIGNATURE_BYTES
-    path.write_bytes(
-        content[:-8] + bytes(footers.SIGNATURE_BYTES) + size.to_bytes(4, "little") + parquet.MAGIC
-    )
-    with pytest.raises(FileProblem, match=r"t\.parquet: has encrypted columns"):
         open_dataset(path)
 
 

@@ -17,12 +17,11 @@ from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan import parquet_file as footers
 from lamella.core.scan.snapshot import NOTE, SortKey
+from lamella.core.scan.thrift import BINARY, Value
 from lamella.core.store.importing import import_file
 from tests.core.datasets.parquet_answers import NEAR, problems, times, written
 from tests.core.datasets.parquet_footer import (
-    BINARY,
     CREATED_BY,
-    Value,
     read_footer,
     write_footer,
 )
@@ -128,9 +127,9 @@ def test_int96_that_no_unit_holds_is_refused(tmp_path: Path) -> None:
 def test_int96_of_many_rows_of_spark_is_not_decoded_to_tell_its_unit(tmp_path, monkeypatch) -> None:
     path = times(NEAR, tmp_path / "t.parquet")
     footer = read_footer(path)
-    footer[CREATED_BY].held = b"parquet-mr version 1.13.1 (build db4183109d5b734ec5930d870cdae161e408ddba)"
+    footer[CREATED_BY].content = b"parquet-mr version 1.13.1 (build db4183109d5b734ec5930d870cdae161e408ddba)"
     entry = {1: Value(BINARY, b"org.apache.spark.version"), 2: Value(BINARY, b"3.4.3")}
-    footer[5].held.append(entry)
+    footer[5].content.append(entry)
     write_footer(path, footer)
     assert open_dataset(path).schema.field("t").type == pa.timestamp("ns")
     monkeypatch.setattr(footers, "MOST_MEASURED", 3)
