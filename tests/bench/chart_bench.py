@@ -32,7 +32,7 @@ from lamella.core.query.charts.reading import cache_columns, read_chart
 from lamella.core.query.charts.spec import ChartSpec
 from lamella.ui import theme
 from lamella.ui.charts.view import ChartView
-from lamella.ui.tasks import Tasks
+from lamella.ui.tasks import Handle, Tasks
 
 GROUP = 100_000
 TABLE = "rows"
@@ -92,6 +92,9 @@ def measure_window(path: Path, name: str, brushed: bool, repeats: int) -> str:
     application = QApplication([])
     theme.install(application)
     source, tasks = open_source(path), Tasks()
+    reads: list[Handle] = []
+    tasks.started.connect(reads.append)
+    tasks.finished.connect(reads.remove)
     view = ChartView(tasks)
     view.show_spec(CHARTS[name])
     view.resize(1200, 700)
@@ -106,6 +109,8 @@ def measure_window(path: Path, name: str, brushed: bool, repeats: int) -> str:
         sampled = painted.exact if painted.sampled is None else painted.sampled
         times.append((1000 * (sampled - begin), 1000 * (painted.exact - begin)))
         painted.stop()
+        while reads:  # the columns are decoded into the cache before the next brush
+            application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     tasks.shutdown()
     view.close()
     return columns_of(times)

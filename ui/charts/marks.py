@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QFontMetrics,
-    QPainter,
-    QPainterPath,
-    QPen,
-    QPolygonF,
-    QTransform,
-)
-from PySide6.QtWidgets import QGraphicsPathItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPen, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE
 from lamella.ui import theme
+from lamella.ui.charts.lines import area_between, line_items, line_pairs
 from lamella.ui.charts.ramps import Cells, ramp_of
 from lamella.ui.charts.words import figure_text, figures_are_durations, short_text
 from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
@@ -41,8 +33,6 @@ DOTTED = Qt.PenStyle.DotLine
 """The line to or around what is incomplete."""
 MOST_MARKED = 120
 """A line with more points than this has no markers."""
-MOST_JOINED, DASHED_POINTS = 150, 32
-"""The most points of a line that is one path, and those of a part of a longer dashed one."""
 BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 64
 """That of areas that overlap is divided among them: else their mixture would hide the lines."""
 CUT = 2.0
@@ -128,10 +118,12 @@ class Mark:
 @dataclass
 class PanelMarks:
     """What one panel draws: `items` for pyqtgraph, `marks` that can be found under the mouse, `ends` where
-    lines are labelled, and the lowest and highest value."""
+    lines are labelled, and the lowest and highest value. The marks of `cells`, which are many, are created
+    when they are first needed."""
 
     items: list[Any] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
+    _marks: list[Mark] = field(default_factory=list)
+    cells: tuple[Sequence[Row], np.ndarray] | None = None
     ends: list[tuple[SeriesLook, float, float]] = field(default_factory=list)
     low: float = math.inf
     high: float = -math.inf
@@ -140,6 +132,14 @@ class PanelMarks:
         for value in values:
             if math.isfinite(value):
                 self.low, self.high = min(self.low, value), max(self.high, value)
+
+    @property
+    def marks(self) -> list[Mark]:
+        if self.cells is not None:
+            (rows, edges), self.cells = self.cells, None
+            sizes = np.column_stack([edges[:, :2], edges[:, 2:] - edges[:, :2]]).tolist()
+            self._marks += [Mark(row, QRectF(*size)) for row, size in zip(rows, sizes, strict=True)]
+        return self._marks
 
 
 class Shapes(pg.GraphicsObject):
@@ -392,7 +392,9 @@ class Marks:
         self._cut_others(panel)
         panel.items.append(shapes)
         if whiskers:
-            panel.items.append(_pairs(whiskers, cosmetic_pen(theme.current().color("text"), OUTLINE_WIDTH)))
+            panel.items.append(
+                line_pairs(whiskers, cosmetic_pen(theme.current().color("text"), OUTLINE_WIDTH))
+            )
 
     def _cut_others(self, panel: PanelMarks) -> None:
         """Cut the bar of the remaining values, which are often more than all that is shown, and label it with
@@ -427,19 +429,19 @@ class Marks:
             x, y = np.array([s[0] for s in spots]), np.array([s[1] for s in spots])
             self._band(panel, look, [row for _, _, row in spots], x)
             panel.items += self._line(look, x, y, [row["x"] in self._data.partial for _, _, row in spots])
-            panel.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in spots]
+            panel.marks.extend([Mark(row, None, QPointF(a, b)) for a, b, row in spots])
             panel.reach(float(y.min()), float(y.max()))
             panel.ends.append((look, float(x[-1]), float(y[-1])))
 
     def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray, partial: Sequence[bool]) -> list[Any]:
         """A line with its markers; at an end that is incomplete, it is dotted, and the marker is hollow."""
         first, last = int(partial[0]), len(x) - int(partial[-1])
-        line: list[Any] = list(curve_items(x[first:last], y[first:last], look.pen)) if first < last else []
+        line: list[Any] = list(line_items(x[first:last], y[first:last], look.pen)) if first < last else []
         dotted = cosmetic_pen(look.color, LINE_WIDTH, DOTTED)
         if partial[0] and len(x) > 1:
-            line += curve_items(x[:2], y[:2], dotted)
+            line += line_items(x[:2], y[:2], dotted)
         if partial[-1] and len(x) > 1 and not (partial[0] and len(x) == 2):
-            line += curve_items(x[-2:], y[-2:], dotted)
+            line += line_items(x[-2:], y[-2:], dotted)
         spots, ends = Shapes(), np.array(partial)
         if (self._display.markers and len(x) <= MOST_MARKED) or len(x) == 1:
             spots.mark(look.marker, look.color, MARKER_SIZE, x, y)
@@ -462,7 +464,7 @@ class Marks:
         high = np.array([a if math.isfinite(a) else v for a, v in zip(highs, values, strict=True)])
         shade = QColor(look.color)
         shade.setAlpha(BAND_ALPHA)
-        panel.items.insert(0, _between(x, low, high, shade))
+        panel.items.insert(0, area_between(x, low, high, shade))
         panel.reach(float(low.min()), float(high.max()))
 
     def _areas(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
@@ -485,12 +487,12 @@ class Marks:
             shade = QColor(look.color)
             overlap = not stacks and len(self._looks) > 1
             shade.setAlpha(OVERLAP_ALPHA // len(self._looks) if overlap else AREA_ALPHA)
-            panel.items.append(_between(x[finite], bottom, top, shade))
+            panel.items.append(area_between(x[finite], bottom, top, shade))
             keys = (place.key for place, is_there in zip(places, finite, strict=True) if is_there)
             panel.items += self._line(look, x[finite], top, [key in self._data.partial for key in keys])
             spots = dict(zip(np.flatnonzero(finite).tolist(), top.tolist(), strict=True))
             placed = ((row, number[self._x(row).key]) for row in own)
-            panel.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]
+            panel.marks.extend([Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots])
             panel.reach(float(top.min()), float(top.max()))
             middle = float((top[-1] + bottom[-1]) / 2) if stacks else float(top[-1])
             panel.ends.append((look, float(x[finite][-1]), middle))
@@ -505,7 +507,7 @@ class Marks:
             for size, among in self._sizes(own):
                 spots.mark(look.marker, fill, size, x[among], y[among])
             panel.items.append(spots)
-            panel.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)]
+            panel.marks.extend([Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)])
             panel.reach(float(y.min()), float(y.max()))
 
     def _sizes(self, rows: Sequence[Row]) -> Iterator[tuple[float, Any]]:
@@ -544,7 +546,7 @@ class Marks:
             whole = QRectF(QPointF(place.left, low), QPointF(place.right, high)).normalized()
             panel.marks.append(Mark(row, whole))
             panel.reach(low, high)
-        panel.items += [shapes, _pairs(thin, pen), _pairs(bold, thick)]
+        panel.items += [shapes, line_pairs(thin, pen), line_pairs(bold, thick)]
 
     def _cells(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         """Draw the cells of a heat map, or the densities of a scatter plot."""
@@ -553,46 +555,15 @@ class Marks:
         drawn = [row for row in rows if row["value"] is not None]
         if not drawn:
             return
-        places = [(across.place(row["x"]), down.place(row["y"])) for row in drawn]
-        edges = np.array([(x.left, y.left, x.right, y.right) for x, y in places], np.float64)
+        columns = {place.key: (place.left, place.right) for place in across.places}
+        lines = {place.key: (place.left, place.right) for place in down.places}
+        horizontal = np.array([columns[row["x"]] for row in drawn], np.float64)
+        vertical = np.array([lines[row["y"]] for row in drawn], np.float64)
+        edges = np.column_stack([horizontal[:, 0], vertical[:, 0], horizontal[:, 1], vertical[:, 1]])
         values = [row["value"] for row in drawn]
         figures = values if self._data.spec.kind == HEAT_MAP else ()
         panel.items.append(Cells(edges, self._ramp.colors(values), figures, self._are_durations))
-        sizes = np.column_stack([edges[:, :2], edges[:, 2:] - edges[:, :2]]).tolist()
-        panel.marks += [Mark(row, QRectF(*size)) for row, size in zip(drawn, sizes, strict=True)]
+        panel.cells = drawn, edges
 
 
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
-
-
-def curve_items(x: np.ndarray, y: np.ndarray, pen: QPen) -> Iterator[pg.PlotCurveItem]:
-    """A line through these points. Qt takes half a second to stroke one path of a thousand jagged points, and
-    a hundredth of that to draw as many segments; in these, dashes would begin anew at each point, so dashed
-    lines are a few paths."""
-    is_solid = pen.style() == Qt.PenStyle.SolidLine
-    points = len(x) if is_solid or len(x) <= MOST_JOINED else DASHED_POINTS
-    for first in range(0, max(1, len(x) - 1), points):
-        curve = pg.PlotCurveItem(
-            x[first : first + points + 1], y[first : first + points + 1], pen=pen, antialias=True
-        )
-        curve.setSegmentedLineMode("on" if is_solid and len(x) > MOST_JOINED else "off")
-        yield curve
-
-
-def _between(x: np.ndarray, low: np.ndarray, high: np.ndarray, color: QColor) -> QGraphicsPathItem:
-    """The area between two lines. pyqtgraph's own item makes two curves of them first."""
-    points = zip([*x, *x[::-1]], [*low, *high[::-1]], strict=True)
-    path = QPainterPath()
-    path.addPolygon(QPolygonF([QPointF(at, value) for at, value in points]))
-    path.closeSubpath()
-    item = QGraphicsPathItem(path)
-    item.setPen(QPen(Qt.PenStyle.NoPen))
-    item.setBrush(QBrush(color))
-    item.setZValue(-1)
-    return item
-
-
-def _pairs(points: Sequence[tuple[float, float]], pen: QPen) -> pg.PlotCurveItem:
-    """Lines between pairs of points."""
-    x, y = [x for x, _ in points], [y for _, y in points]
-    return pg.PlotCurveItem(x, y, connect="pairs", pen=pen, antialias=True)

@@ -49,10 +49,10 @@ class Ramp:
         palette = theme.current().colors
         colors = (QColor(palette.surface), QColor(palette.accent))
         start, end = (np.array([color.red(), color.green(), color.blue()]) for color in colors)
-        of_level = {
-            level: QColor(*np.rint(start + (end - start) * level / (LEVELS - 1)).astype(int).tolist())
-            for level in np.unique(levels).tolist()
-        }
+        shares = np.arange(LEVELS)[:, np.newaxis] / (LEVELS - 1)
+        of_level = [
+            QColor(*channels) for channels in np.rint(start + (end - start) * shares).astype(int).tolist()
+        ]
         return [of_level[level] for level in levels.tolist()]
 
     def _shares(self, values: np.ndarray) -> np.ndarray:
@@ -141,12 +141,12 @@ class Cells(pg.GraphicsObject):
 
     def paint(self, p: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         rects = self._on_pixels(p.worldTransform())
-        areas = [QRectF(*rect) for rect in rects.tolist()]
         p.save()
         p.setWorldTransform(QTransform())
-        for area, color in zip(areas, self._colors, strict=True):
-            p.fillRect(area, color)
-        self._write_figures(p, areas, rects[:, 2:].min(axis=0))
+        for (left, top, width, height), color in zip(rects.tolist(), self._colors, strict=True):
+            p.fillRect(left, top, width, height, color)
+        if self._figures:
+            self._write_figures(p, [QRectF(*rect) for rect in rects.tolist()], rects[:, 2:].min(axis=0))
         p.restore()
 
     def _on_pixels(self, transform: QTransform) -> np.ndarray:
@@ -156,17 +156,14 @@ class Cells(pg.GraphicsObject):
         down = np.rint(self._edges[:, [1, 3]] * transform.m22() + transform.dy())
         left, top = across.min(axis=1), down.min(axis=1)
         width, height = np.abs(np.diff(across)).ravel(), np.abs(np.diff(down)).ravel()
-        return np.column_stack([left, top, np.maximum(width, 1), np.maximum(height, 1)])
+        sizes = np.maximum(width, 1), np.maximum(height, 1)
+        return np.column_stack([left, top, *sizes]).astype(np.int64)
 
     def _write_figures(self, p: QPainter, areas: Sequence[QRectF], room: np.ndarray) -> None:
         font = theme.current().tabular_font(theme.TextSize.CAPTION)
         metrics = QFontMetrics(font)
         least_width, least_height = room.tolist()
-        if (
-            not self._figures
-            or metrics.height() > least_height
-            or metrics.horizontalAdvance("0") > least_width
-        ):
+        if metrics.height() > least_height or metrics.horizontalAdvance("0") > least_width:
             return
         if any(metrics.horizontalAdvance(t) + 2 > a.width() for t, a in zip(self._texts, areas, strict=True)):
             return

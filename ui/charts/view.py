@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QKeyEvent, QPainter, QRegion, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -120,6 +120,9 @@ class ChartView(QWidget):
         self._tasks = tasks
         self._handle: Handle | None = None
         self._caching: Handle | None = None
+        self._read_next: Callable[[], None] | None = None
+        self._painted = QTimer(self, singleShot=True, interval=0)
+        self._painted.timeout.connect(self._continue)
         self._query: Query | None = None
         self._types: Mapping[str, pa.DataType] = {}
         self._total = 0
@@ -134,7 +137,7 @@ class ChartView(QWidget):
 
     @property
     def running(self) -> bool:
-        return self._handle is not None
+        return self._handle is not None or self._read_next is not None
 
     def draw_next(self, names: Sequence[str]) -> None:
         """Draw a chart that fits these columns when the next rows are shown."""
@@ -165,6 +168,7 @@ class ChartView(QWidget):
             self._read()
 
     def stop(self) -> None:
+        self._read_next = None
         if self._caching is not None:
             self._caching.cancel()
         if self._handle is not None:
@@ -197,15 +201,24 @@ class ChartView(QWidget):
             self.changed.emit()
 
         def show(data: ChartData | None) -> None:
-            if data is not None:
-                self._show(data)
-            read()
+            if data is None:
+                read()
+                return
+            self._show(data)
+            self._read_next = read
+            self._painted.start()  # the threads of the exact chart would delay the painting of this one
 
         self._handle = self._tasks.read(
             lambda job: preview_chart(query, spec, job), show, lambda _error: read(),
             stopped=self._stopped, owner=self, text="Drawing the chart",
         )  # fmt: skip
         self.changed.emit()
+
+    def _continue(self) -> None:
+        """Read the exact chart, after the one of the sample is painted."""
+        read, self._read_next = self._read_next, None
+        if read is not None:
+            read()
 
     def _show(self, data: ChartData) -> None:
         """Show the chart, or a preview of it, which can be neither exported nor copied."""
