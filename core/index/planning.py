@@ -23,13 +23,16 @@ from lamella.core.index.open_indexes import (
 )
 from lamella.core.index.runs import IndexCondition, NoIndexAnswer, Runs
 from lamella.core.index.sorted_index import SortedIndex, Span, can_be_ordered, ranks
-from lamella.core.scan.read import Piece, changed_cells, in_memory, pieces_with, take_rows
+from lamella.core.scan.read import Piece, changed_cells, in_memory, live_positions, pieces_with, take_rows
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
 
 FEW_ROWS = 256
 SHARE = 8
 """An index is used if it leaves at most one row in this many; for more, reading all rows is cheaper than
 sorting."""
+
+SAMPLE_ROWS = 2_000
+"""How many rows are looked at before an index is built, to say whether it would be used."""
 
 FileIndexes = Callable[[Column], Sequence[FileIndex]]
 
@@ -62,6 +65,17 @@ class OverlayCandidates:
 
 def most_candidates(snapshot: Snapshot) -> int:
     return max(FEW_ROWS, snapshot.num_positions // SHARE)
+
+
+def finds_few_rows(snapshot: Snapshot, column: Column) -> bool:
+    """Whether a sorted index of this column would be used for a filter by one value, for any of those in
+    a sample of the rows."""
+    if snapshot.num_rows <= SAMPLE_ROWS:
+        return True
+    live = np.unique(np.random.default_rng(0).integers(0, snapshot.num_rows, SAMPLE_ROWS))
+    values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
+    _, counts = np.unique(ranks(in_one(values)), return_counts=True)
+    return bool(counts.min() * SHARE <= len(live))
 
 
 def index_name(column: Column) -> str:

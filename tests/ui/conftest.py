@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from lamella.core.index.sorted_index import SortedKind
 from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.tasks import Tasks
 
@@ -92,3 +95,19 @@ def cleared_clipboard(qapp: QApplication) -> Iterator[None]:
     """The offscreen platform would free what was copied after Python has ended, which crashes PySide."""
     yield
     QGuiApplication.clipboard().clear()
+
+
+@pytest.fixture
+def slow_build() -> Iterator[tuple[threading.Event, threading.Event]]:
+    """An index that is built only once it may be; the build has begun when `begun` is set."""
+    begun, may_go_on, make = threading.Event(), threading.Event(), SortedKind.make
+
+    def wait(self, place, index, snapshot, job) -> None:
+        begun.set()
+        with job.interrupted_by(may_go_on.set):
+            may_go_on.wait()
+        make(self, place, index, snapshot, job)
+
+    with patch.object(SortedKind, "make", wait):
+        yield begun, may_go_on
+        may_go_on.set()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -23,6 +25,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.index.fulltext.open_parts import is_text
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES
+from lamella.core.index.planning import SHARE, finds_few_rows
 from lamella.core.index.sorted_index import can_be_ordered
 from lamella.core.jobs import Job
 from lamella.core.store.indexes import TableIndex
@@ -40,6 +43,10 @@ MOST_WEIGHED, A_LINE = 12, 2
 SAME_WEIGHTS = f"All columns count the same: weights are for at most {MOST_WEIGHED} columns"
 DUPLICATE = "This index already exists"
 AS_THEY_ARE = "Words as written"
+FEW_VALUES = (
+    f"This column has few different values. A filter by any of them finds more than 1 row in {SHARE}, "
+    "and reads all rows instead of using an index"
+)
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,11 @@ class IndexForm(QFrame):
     def begin(self, kind: str, column: str = "") -> None:
         """Start with this kind and column, if the table allows them."""
         self.kind.setCurrentIndex(self.kind.findData(kind))
-        if column in self._sortable:
+        without = [name for name in self._sortable if (SORTED, (name,)) not in self._taken_keys]
+        if column in without:
             self.column.setCurrentIndex(self.column.findData(column))
+        elif without and self.column.currentData() not in without:
+            self.column.setCurrentIndex(self.column.findData(without[0]))
         if column in self._texts:
             self.texts.choose([column])
         (self.column if kind == SORTED else self.texts).setFocus()
@@ -197,20 +207,29 @@ class IndexForm(QFrame):
         theme.variant(self.news, "danger" if problem else "caption")
         self.news.setText(problem)
         self.build.setEnabled(not problem)
-        if not problem and index.kind == FULLTEXT:
-            self._estimate(index.columns)
+        if not problem and self.isVisible():
+            self._estimate(self._cost_text if index.kind == FULLTEXT else self._use_text)
 
-    def _estimate(self, columns: Sequence[str]) -> None:
-        table, index = self._table, self.index
-
-        def work(job: Job) -> str:
-            from lamella.core.index.fulltext.conditions import expected_cost
-
-            cost = expected_cost(table.snapshot(), columns, job)
-            return f"About {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
+    def _estimate(self, text_of: Callable[[NewIndex, Job], str]) -> None:
+        """Say what the index costs, or whether it would be used, once that is known."""
+        index = self.index
 
         def show(text: str) -> None:
             if self.index == index and self.build.isEnabled():
                 self.news.setText(text)
 
-        self._tasks.read(work, show, lambda error: show(""), owner=self, quiet=True)
+        self._tasks.read(partial(text_of, index), show, lambda error: show(""), owner=self, quiet=True)
+
+    def _cost_text(self, index: NewIndex, job: Job) -> str:
+        from lamella.core.index.fulltext.conditions import expected_cost
+
+        cost = expected_cost(self._table.snapshot(), index.columns, job)
+        return f"About {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
+
+    def _use_text(self, index: NewIndex, job: Job) -> str:
+        snapshot = self._table.snapshot()
+        return "" if finds_few_rows(snapshot, snapshot.column(index.columns[0])) else FEW_VALUES
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._check()

@@ -42,14 +42,16 @@ KINDS = {"sorted": "Sorted", FULLTEXT: "Full text"}
 NONE_YET = "No index yet. An index finds rows by value or by words without reading all of them."
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 READY = "Ready"
+STOPPED = "Stopped; the index was not built"
 MOMENT = "%Y-%m-%d %H:%M"
 
 
 class IndexesDialog(QDialog):
-    """`changed` is emitted after an index was built or dropped. Building continues if the dialog is closed;
-    then the window's Stop button ends it."""
+    """`changed` is emitted after an index was built or dropped. Building continues if the dialog is closed:
+    then the status bar shows it, and its end is `news_unseen`, or an error of the tasks."""
 
     changed = Signal()
+    news_unseen = Signal(str)
 
     def __init__(self, table: Table, name: str, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,6 +60,8 @@ class IndexesDialog(QDialog):
         self.column = ""
         """The default column of a new index."""
         self.statuses: list[IndexStatus] = []
+        self._built: tuple[str, tuple[str, ...]] | None = None
+        """The index that was just built, to be selected."""
         self.setWindowTitle(f"Indexes of {visible(name)}")
         self._make()
         self._lay_out()
@@ -152,6 +156,18 @@ class IndexesDialog(QDialog):
 
     # ------------------------------------------------------------------ showing
 
+    @property
+    def is_building(self) -> bool:
+        return self._building is not None
+
+    def shows(self, table: Table) -> bool:
+        return table is self._table
+
+    def leave(self) -> None:
+        """Delete the closed dialog, but not before what it builds has ended."""
+        if self._building is None:
+            self.deleteLater()
+
     def _show(self, statuses: Sequence[IndexStatus]) -> None:
         self.statuses = list(statuses)
         is_first = self.list.isHidden() and self.close_button.hasFocus()
@@ -169,7 +185,9 @@ class IndexesDialog(QDialog):
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.list.setItem(row, column, item)
         if statuses:
-            self.list.selectRow(min(max(chosen, 0), len(statuses) - 1))
+            built = [place for place, status in enumerate(statuses) if self._built == _identity(status)]
+            self.list.selectRow(built[0] if built else min(max(chosen, 0), len(statuses) - 1))
+            self._built = None
         self.form.show_taken([status.index for status in statuses])
         self._allow()
 
@@ -192,10 +210,21 @@ class IndexesDialog(QDialog):
         self.progress.setRange(0, 0)
 
     def _fail(self, error: Exception) -> None:
+        self.messages.say(message(error), kind="message-danger")
+
+    def _fail_building(self, error: Exception) -> None:
+        self._end_building()
+        if self.isVisible():
+            self._fail(error)
+        else:
+            self._tasks.failed.emit(error)
+            self.deleteLater()
+
+    def _end_building(self) -> None:
         self._building = None
+        self.cancel.setEnabled(True)
         self._show_building(False)
         self._allow()
-        self.messages.say(message(error), kind="message-danger")
 
     # ------------------------------------------------------------------ making and dropping
 
@@ -209,8 +238,8 @@ class IndexesDialog(QDialog):
         self._close_form()
         self._building = self._tasks.read(
             work,
-            lambda _index: self._finish_building(called),
-            self._fail,
+            lambda _index: self._finish_building(index),
+            self._fail_building,
             progress=partial(self._show_progress, called),
             stopped=self._stopped,
             owner=self,
@@ -229,12 +258,17 @@ class IndexesDialog(QDialog):
                 f"Building the {called}: {progress.done:,} of {quantity(progress.total, 'row')}"
             )
 
-    def _finish_building(self, called: str) -> None:
-        self._building = None
-        self._show_building(False)
-        self.messages.say(f"Built the {called}", kind="message-success")
-        self.refresh()
+    def _finish_building(self, index: NewIndex) -> None:
+        self._end_building()
+        news = f"Built the {index_text(index.kind, index.columns)}"
+        self._built = (index.kind, tuple(index.columns))
         self.changed.emit()
+        if self.isVisible():
+            self.messages.say(news, kind="message-success")
+            self.refresh()
+        else:
+            self.news_unseen.emit(news)
+            self.deleteLater()
 
     def _stop(self) -> None:
         if self._building is not None:
@@ -242,11 +276,12 @@ class IndexesDialog(QDialog):
             self._building.cancel()
 
     def _stopped(self) -> None:
-        self._building = None
-        self.cancel.setEnabled(True)
-        self._show_building(False)
-        self._allow()
-        self.messages.say("Stopped; the index was not built")
+        self._end_building()
+        if self.isVisible():
+            self.messages.say(STOPPED)
+        else:
+            self.news_unseen.emit(STOPPED)
+            self.deleteLater()
 
     def _ask_drop(self) -> QMessageBox | None:
         row = self.list.currentRow()
@@ -287,6 +322,7 @@ class TableTab(Protocol):
 
     tasks: Tasks
     commits: Commits
+    messages: MessageBar
 
     @property
     def table(self) -> Table | None: ...
@@ -298,17 +334,25 @@ class TableTab(Protocol):
 
 
 def show_indexes(tab: TableTab, column: str = "") -> IndexesDialog | None:
-    """Show the indexes of a tab's table; None for files, which have none. A new index starts with
-    `column`."""
+    """Show the indexes of a tab's table, and the one that is being built; None for files, which have none. A
+    new index starts with `column`."""
     table = tab.table
     if table is None:
         return None
-    dialog = IndexesDialog(table, tab.name, tab.tasks, tab.window())
+    dialogs = tab.window().findChildren(IndexesDialog)
+    dialog = next((known for known in dialogs if known.is_building and known.shows(table)), None)
+    if dialog is None:
+        dialog = IndexesDialog(table, tab.name, tab.tasks, tab.window())
+        dialog.finished.connect(dialog.leave)
+        dialog.news_unseen.connect(tab.messages.say)
+        tab.commits.committed.connect(dialog.follow)
     dialog.column = column
-    dialog.finished.connect(dialog.deleteLater)
-    tab.commits.committed.connect(dialog.follow)
     dialog.open()
     return dialog
+
+
+def _identity(status: IndexStatus) -> tuple[str, tuple[str, ...]]:
+    return status.index.kind, status.index.columns
 
 
 def index_text(kind: str, columns: Sequence[str]) -> str:

@@ -410,7 +410,8 @@ class TableCells(QObject):
 
 
 def status_text(content: TabContent | None, counting: bool) -> str:
-    """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until the count is known."""
+    """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`, or the index used; "counting…"
+    until the count is known."""
     if content is None:
         return "counting…" if counting else ""
     if counting:
@@ -421,7 +422,9 @@ def status_text(content: TabContent | None, counting: bool) -> str:
         parts.append(duration_text(content.lines.seconds))
     if fetched is not None:
         return " · ".join([*parts, fetched.engine])
-    if explain.row_groups_total:
+    if explain.index is not None:
+        parts.append(explain.index)
+    elif explain.row_groups_total:
         parts.append(f"{explain.row_groups_read:,} of {explain.row_groups_total:,} row groups read")
     return " · ".join(parts)
 

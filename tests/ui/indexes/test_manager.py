@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -15,9 +13,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QMessageBox
 
 from lamella import Store, col
-from lamella.core.index.sorted_index import SortedKind
 from lamella.core.store.table import Table
-from lamella.ui.indexes.form import SAME_WEIGHTS
+from lamella.ui.indexes.form import FEW_VALUES, SAME_WEIGHTS
 from lamella.ui.indexes.manager import IndexesDialog, ago_text
 from lamella.ui.widgets.controls import DecimalBox
 
@@ -139,6 +136,41 @@ def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, tab
     assert not form.isVisible() and dialog.new.isEnabled()
 
 
+def test_a_new_index_starts_with_a_column_that_has_none_and_is_selected_when_it_is_built(
+    dialog, table, wait_for_list
+) -> None:
+    table.indexes.create("n")
+    dialog.refresh()
+    wait_for_list(1)
+    dialog.column = "n"
+    click(dialog.new)
+    assert dialog.form.column.currentText() == "title" and dialog.form.build.isEnabled()
+    click(dialog.form.build)
+    wait_for_list(2)
+    assert dialog.list.currentRow() == 1
+
+
+def test_a_column_of_few_values_says_that_its_index_would_not_be_used(qtbot, tmp_path, tasks) -> None:
+    rows = 4_000
+    with Store.open(tmp_path / "few") as store:
+        columns = {
+            "id": range(rows),
+            "quarter": [n % 4 for n in range(rows)],
+            "rare": [n % 50 == 0 for n in range(rows)],
+        }
+        few = store.create_table("few", pa.table({name: list(values) for name, values in columns.items()}))
+        dialog = IndexesDialog(few, "few", tasks)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        dialog.begin_new(column="quarter")
+        qtbot.waitUntil(lambda: dialog.form.news.text() == FEW_VALUES)
+        assert dialog.form.build.isEnabled(), "it may still sort"
+        for column in ("id", "rare"):
+            with qtbot.waitSignal(tasks.finished):
+                dialog.form.column.setCurrentText(column)
+            assert dialog.form.news.text() == ""
+
+
 def test_drop_asks_and_offers_to_build_it_again(dialog, table, wait_for_list, qtbot) -> None:
     table.indexes.create(["title"], kind="fulltext", weights={"title": 3}, language=None)
     dialog.refresh()
@@ -158,22 +190,6 @@ def test_drop_asks_and_offers_to_build_it_again(dialog, table, wait_for_list, qt
     (again,) = dialog.messages.buttons
     click(again)
     assert wait_for_list(1)[0][:3] == ["title × 3", "Full text", "None: words as written"]
-
-
-@pytest.fixture
-def slow_build():
-    """An index that is built only once it may be; the build has begun when `begun` is set."""
-    begun, may_go_on, make = threading.Event(), threading.Event(), SortedKind.make
-
-    def wait(self, place, index, snapshot, job) -> None:
-        begun.set()
-        with job.interrupted_by(may_go_on.set):
-            may_go_on.wait()
-        make(self, place, index, snapshot, job)
-
-    with patch.object(SortedKind, "make", wait):
-        yield begun, may_go_on
-        may_go_on.set()
 
 
 def test_an_index_is_right_when_the_table_changes_while_it_is_built(

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from lamella import col
 from lamella.core.query.cell_search import CellSearch, TextPattern
 from lamella.ui.find.result_list import AFTER, BEFORE
+from lamella.ui.indexes.form import NewIndex
 from lamella.ui.indexes.manager import IndexesDialog
 
 BOOKS = {
@@ -109,6 +110,39 @@ def test_without_an_index_words_offer_to_build_one(window, books, books_tab, wor
     QTest.mouseClick(dialog.form.build, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(panel.list.results.results) == 2, timeout=10_000)
     dialog.close()
+
+
+def test_an_index_that_is_built_behind_the_closed_dialog_shows_its_progress_and_its_end(
+    window, books_tab, qtbot, slow_build
+) -> None:
+    begun, may_go_on = slow_build
+    dialog = books_tab.finding.show_indexes()
+    dialog.build(NewIndex("sorted", ("n",)))
+    qtbot.waitUntil(begun.is_set)
+    dialog.close()
+    qtbot.waitUntil(window.status.stop.isVisible)
+    again = books_tab.finding.show_indexes()
+    assert again is dialog and again.cancel.isVisible() and not again.new.isEnabled()
+    again.close()
+    may_go_on.set()
+    qtbot.waitUntil(lambda: books_tab.messages.label.text() == "Built the sorted index of n")
+    books_tab.set_filter(col("n") == 2)
+    qtbot.waitUntil(lambda: not books_tab.loader.running)
+    assert books_tab.status.endswith("sorted index on n")
+
+
+def test_an_index_that_fails_behind_the_closed_dialog_says_so(
+    window, books, books_tab, qtbot, slow_build
+) -> None:
+    begun, may_go_on = slow_build
+    dialog = books_tab.finding.show_indexes()
+    dialog.build(NewIndex("sorted", ("n",)))
+    qtbot.waitUntil(begun.is_set)
+    dialog.close()
+    books.columns.drop("n")
+    with patch.object(window, "show_error"), qtbot.waitSignal(window.tasks.failed) as failed:
+        may_go_on.set()
+    assert "has no column 'n'" in str(failed.args[0])
 
 
 @pytest.mark.slow
