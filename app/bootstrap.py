@@ -16,6 +16,7 @@ from lamella.app import __version__, launch, logs, paths
 from lamella.app.launch import FileOpenEvents, LaunchServer
 from lamella.core.errors import LamellaError
 from lamella.core.remote.paths import path_or_address
+from lamella.ui.feature_search import skip_feature_search
 
 if TYPE_CHECKING:
     from lamella.ui.bench.window_driver import LamellaWindow
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 def application() -> QApplication:
     """The one QApplication, created if there is none yet."""
+    skip_feature_search()
     qt_application = QApplication.instance() or QApplication(["lamella"])
     assert isinstance(qt_application, QApplication)
     qt_application.setApplicationName("lamella")

@@ -20,6 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pytestqt.qtbot import QtBot
 
+from lamella.ui.feature_search import skip_feature_search
+
 pytest_plugins = ["tests.slow_tests", "pytester"]
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -27,6 +29,8 @@ os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
 )  # else each process that a test starts compiles all it imports
 sys.dont_write_bytecode = False
+
+skip_feature_search()  # before the modules that tests import
 
 
 @pytest.hookimpl(trylast=True)  # the plugin says first whether slow tests run

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 PROGRAM = """
-import json, sys, threading
-from PySide6.QtWidgets import QApplication
-app = QApplication([])
+import json, linecache, sys, threading
+from lamella.app import bootstrap
+app = bootstrap.application()
+linecache.clearcache()
 from lamella.app import preloading, program
 from lamella.core import libraries
 from lamella.core.jobs import Job
@@ -39,7 +40,9 @@ for _ in preloading.load_qt_modules():
     steps.append(sorted(set(sys.modules) - by_thread))
     by_thread = set(sys.modules)
 missing = [name for name in preloading.QT_MODULES if name not in sys.modules]
-print(json.dumps({"created": created, "steps": steps, "missing": missing, "pandas": "pandas" in sys.modules}))
+sources = [name for name in linecache.cache if "lamella" in name]
+report = {"created": created, "steps": steps, "missing": missing, "sources": sources}
+print(json.dumps(report | {"pandas": "pandas" in sys.modules}))
 """
 
 MOST_MODULES = 8
@@ -54,6 +57,11 @@ def report() -> dict:
 
 def test_views_are_imported_before_they_are_first_shown_and_pandas_is_not(report):
     assert report["missing"] == [] and not report["pandas"]
+
+
+def test_pyside_reads_no_source_of_the_modules(report):
+    """It would search each for its own name."""
+    assert report["sources"] == []
 
 
 def test_no_class_of_qt_is_created_on_another_thread(report):
