@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QApplication
 
 from lamella.app import __version__, launch, logs, paths
+from lamella.app.garbage import GarbageCollector
 from lamella.app.launch import FileOpenEvents, LaunchServer
 from lamella.core.errors import LamellaError
 from lamella.core.remote.paths import path_or_address
@@ -45,7 +46,7 @@ def run(
     LamellaError, after showing it, if the window cannot be shown."""
     files = [path_or_address(each) for each in named]
     qt = application()
-    server = LaunchServer()
+    collector, server = GarbageCollector(), LaunchServer()
     handler = logs.start()
     logs.install()
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
@@ -54,8 +55,9 @@ def run(
             launch.listen_if_first(server)
         elif launch.hand_over(files, server):
             return 0
-        code = _show(qt, server, files, with_sample, chosen)
+        code = _show(qt, collector, server, files, with_sample, chosen)
     finally:
+        collector.stop()
         server.close()
         signal.signal(signal.SIGINT, on_interrupt)
         logs.uninstall()
@@ -69,13 +71,19 @@ def run(
 
 
 def _show(
-    qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sample: bool, chosen: Sequence[str]
+    qt: QApplication,
+    collector: GarbageCollector,
+    server: LaunchServer,
+    files: Sequence[Path],
+    with_sample: bool,
+    chosen: Sequence[str],
 ) -> int:
     # Not needed by a launch that hands its files over.
     from lamella.app import crash
     from lamella.app.program import Program
     from lamella.ui.dialogs.error_dialog import ErrorDialog
 
+    collector.skip_existing()
     try:
         macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it filters every Qt event
         program = Program(restores=True, chosen=chosen)

@@ -110,7 +110,7 @@ class Windows(QObject):
         if len(self.main_windows) > 1:
             self.main_windows.remove(window)
             window.deleteLater()
-            QTimer.singleShot(0, gc.collect)  # on this thread: collecting widgets on another one crashes
+            QTimer.singleShot(0, gc.collect)  # its data, which may be much, is not kept until one is due
 
 
 def _log_open_failure(path: Path, error: Exception) -> None:
