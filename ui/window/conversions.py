@@ -72,9 +72,12 @@ class Conversions(QObject):
         self.count(name, goal, lambda conversion: self._propose(name, conversion))
 
     def _propose(self, name: str, conversion: Conversion) -> None:
+        choices = [(f"Read as {conversion.goal}", conversion)]
+        if conversion.other is not None:
+            choices = [("Day first", conversion), ("Month first", conversion.other)]
         self._tab.messages.say(
             f"{name}: {conversion}.",
-            (f"Read as {conversion.goal}", lambda: self.apply(name, conversion)),
+            *((text, partial(self.apply, name, choice)) for text, choice in choices),
             stays=True,
         )
 
@@ -94,8 +97,8 @@ class Conversions(QObject):
         stored = {new: old for old, new in dict(options.get("names", ())).items()}.get(name, name)
         types = {**dict(options.get("types", ())), stored: str(conversion.kind.storage_type)}
         options["types"] = tuple(types.items())
-        if conversion.is_assumed:  # use the order of day and month that the count assumed
-            options.setdefault("dates", conversion.kind.spelling.order)
+        if conversion.names_order:
+            options["dates"] = conversion.kind.spelling.order
         tab.reopening.reopen(with_options(reading, options))
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lamella.core.datasets.text.regional import (
     DAY_FIRST,
+    MONTH_FIRST,
     YEAR_FIRST,
     Conventions,
     SpelledType,
@@ -29,7 +30,8 @@ _ZEROS_IN_FRONT = "^[+-]?0[0-9]+$"
 class Conversion:
     """The effect of converting a column of texts to `kind`: `total` of them are not null, and `failing` of
     these would become null. `sample` is the first text, with its value, that looks different as a value.
-    `is_assumed`: no value shows which part of a date comes first."""
+    `other`: no value shows which part of a date comes first; this conversion has the day first, the other
+    one the month. `names_order`: the values of a file are read so only if the option `dates` says it."""
 
     goal: Goal
     kind: SpelledType
@@ -37,11 +39,21 @@ class Conversion:
     failing: int
     examples: tuple[str, ...]
     sample: tuple[str, str] | None = None
-    is_assumed: bool = False
+    other: Conversion | None = None
+    names_order: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """What the two orders of day and month make of the first value; empty if there is no doubt."""
+        if self.other is None or self.sample is None or self.other.sample is None:
+            return ""
+        text, value = self.sample
+        return f"'{text[:40]}' is {value} with the day first, {self.other.sample[1]} with the month first"
 
     def __str__(self) -> str:
         """For users: what would be lost, and how the other texts are read."""
         sample_text = f", '{self.sample[0][:40]}' read as {self.sample[1]}" if self.sample is not None else ""
+        sample_text = f"; {self.doubt}" if self.doubt else sample_text
         if not self.failing:
             return f"All {self.total:,} values are {self.goal}{sample_text}"
         example_texts = ", ".join(f"'{text[:40]}'" for text in self.examples)
@@ -56,46 +68,68 @@ def looks_like(texts: pa.Array) -> Goal | None:
     if not len(present):
         return None
     for goal in GOALS:
-        values, misfits = convert(present, _kind(goal, present)[0])
         if goal == "numbers" and pc.any(pc.match_substring_regex(present, _ZEROS_IN_FRONT)).as_py():
             continue
-        failing = 0 if misfits is None else pc.sum(misfits).as_py()
-        if len(values) - values.null_count and len(present) - failing >= LEAST_SHARE * len(present):
-            return goal
+        for kind in _kinds(goal, present):
+            values, misfits = convert(present, kind)
+            failing = 0 if misfits is None else pc.sum(misfits).as_py()
+            if len(values) - values.null_count and len(present) - failing >= LEAST_SHARE * len(present):
+                return goal
     return None
 
 
 def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
-    """Return the effect of converting a whole column; the first values determine how they are parsed."""
-    kinds: list[SpelledType] = []
-    totals, failing, examples = 0, [0, 0], list[str]()
-    first, is_assumed = pa.nulls(0, pa.string()), False
+    """Return the effect of converting a whole column. The first values determine how they are parsed, but for
+    the order of day and month: that in which more of all values are dates."""
+    first = pa.nulls(0, pa.string())
+    counts: list[_Count] = []
+    total = 0
     for part in texts:
-        if not kinds:
+        if not counts:
             first = pc.drop_null(part).slice(0, SAMPLE_ROWS)
             if not len(first):
                 continue
-            kinds, is_assumed = _kinds(goal, first)
-        totals += len(part) - part.null_count
-        for place, kind in enumerate(kinds):
-            _, misfits = convert(part, kind)
-            if misfits is not None:
-                failing[place] += pc.sum(misfits).as_py() or 0
-                if not place and len(examples) < MOST_EXAMPLES:
-                    examples += part.filter(misfits).slice(0, MOST_EXAMPLES - len(examples)).to_pylist()
-    if not kinds:
-        kinds = [_kind(goal, first)[0]]
-    narrow = len(kinds) > 1 and failing[1] <= failing[0]
-    kind = kinds[1] if narrow else kinds[0]
-    return Conversion(
-        goal,
-        kind,
-        totals,
-        failing[narrow],
-        tuple(examples[: failing[narrow]]),
-        _sample(first, kind),
-        is_assumed,
-    )
+            counts = [_Count(kind) for kind in _kinds(goal, first)]
+        total += len(part) - part.null_count
+        for count in counts:
+            count.add(part)
+    counts = counts or [_Count(_kinds(goal, first)[0])]
+    ways = [
+        Conversion(
+            goal,
+            best.kind,
+            total,
+            best.failing,
+            tuple(best.examples),
+            _sample(first, best.kind),
+            names_order=len(counts) > 2,
+        )
+        for best in (_narrowest(counts[place : place + 2]) for place in range(0, len(counts), 2))
+    ]
+    ways.sort(key=lambda way: way.failing)
+    if len(ways) > 1 and ways[0].failing == ways[1].failing:
+        return replace(ways[0], other=ways[1])
+    return ways[0]
+
+
+class _Count:
+    """The values of a column that do not fit a type."""
+
+    def __init__(self, kind: SpelledType) -> None:
+        self.kind, self.failing, self.examples = kind, 0, list[str]()
+
+    def add(self, texts: pa.Array) -> None:
+        _, misfits = convert(texts, self.kind)
+        if misfits is None:
+            return
+        self.failing += pc.sum(misfits).as_py() or 0
+        if len(self.examples) < MOST_EXAMPLES:
+            self.examples += texts.filter(misfits).slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist()
+
+
+def _narrowest(counts: list[_Count]) -> _Count:
+    """The last type, which is narrower, if it fits as many values."""
+    return counts[-1] if counts[-1].failing <= counts[0].failing else counts[0]
 
 
 def _sample(texts: pa.Array, kind: SpelledType) -> tuple[str, str] | None:
@@ -108,21 +142,16 @@ def _sample(texts: pa.Array, kind: SpelledType) -> tuple[str, str] | None:
     return None
 
 
-def _kinds(goal: Goal, first: pa.Array) -> tuple[list[SpelledType], bool]:
-    """The type that fits the most values, and a narrower one to be used if it fits as many."""
-    wide, is_assumed = _kind(goal, first)
-    narrow = pa.int64() if goal == "numbers" else pa.date32()
-    return [wide, SpelledType(narrow, wide.spelling)], is_assumed
-
-
-def _kind(goal: Goal, first: pa.Array) -> tuple[SpelledType, bool]:
-    """The type as which texts are converted, and whether the order of day and month is only assumed."""
-    kind = pa.float64() if goal == "numbers" else pa.timestamp("us")
-    spelling, doubtful = likely_spelling(first, kind, Conventions()), False
-    if goal == "dates" and spelling.order == YEAR_FIRST:
-        doubtful = pc.any(pc.match_substring_regex(first, r"^\s*[0-9]{1,2}[./-][0-9]{1,2}[./-]")).as_py()
-        spelling = replace(spelling, order=DAY_FIRST) if doubtful else spelling
-    return SpelledType(kind, replace(spelling, is_forced=True)), doubtful
+def _kinds(goal: Goal, first: pa.Array) -> list[SpelledType]:
+    """The type that fits the most values, and a narrower one to be used if it fits as many; of dates, both
+    with the day and with the month first if the first values leave that open."""
+    wide, narrow = (pa.float64(), pa.int64()) if goal == "numbers" else (pa.timestamp("us"), pa.date32())
+    spelling = replace(likely_spelling(first, wide, Conventions()), is_forced=True)
+    is_open = goal == "dates" and spelling.order == YEAR_FIRST and pc.any(
+        pc.match_substring_regex(first, r"^\s*[0-9]{1,2}[./-][0-9]{1,2}[./-]")
+    ).as_py()  # fmt: skip
+    orders = (DAY_FIRST, MONTH_FIRST) if is_open else (spelling.order,)
+    return [SpelledType(kind, replace(spelling, order=order)) for order in orders for kind in (wide, narrow)]
 
 
 def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:

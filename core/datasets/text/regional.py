@@ -441,7 +441,8 @@ def _order_of(texts: pa.Array, conventions: Conventions) -> tuple[str | None, st
     if (parts.lengths("a") == 4).all() or conventions.dates is not None:
         return conventions.dates or YEAR_FIRST, ""
     few = (parts.lengths("c") == 2) & (parts.lengths("a") < 4)
-    if few.any() and not (few & (parts.lengths("a") == 2) & (parts.lengths("b") == 2)).all():
+    padded = few & (parts.lengths("a") == 2) & (parts.lengths("b") == 2)
+    if few.any() and not padded.all() and _any_matches(texts, "^[0-9]{1,4}[.-]"):
         return None, ""  # versions such as 1.2.10
     return _order_by_days(texts, parts, few, conventions)
 

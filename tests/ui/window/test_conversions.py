@@ -34,7 +34,20 @@ TEXTS = {
             "4 of 5 values are numbers, '1.234,50' read as 1234.5; 1 is not, and becomes null: 'k. A.'",
         ),
         (TEXTS["day"], "dates", "All 5 values are dates, '31.12.2025' read as 2025-12-31"),
-        (["01/02/2025", "03/04/2025"], "dates", "All 2 values are dates, '01/02/2025' read as 2025-02-01"),
+        (
+            ["01/02/2025", "03/04/2025"],
+            "dates",
+            "All 2 values are dates; '01/02/2025' is 2025-02-01 with the day first, 2025-01-02 with the "
+            "month first",
+        ),
+        (["1/2/12", "10/22/12"], "dates", "All 2 values are dates, '1/2/12' read as 2012-01-02"),
+        (["22.10.12", "1.2.12"], "dates", "All 2 values are dates, '22.10.12' read as 2012-10-22"),
+        (["Oct 22, 2012"] * 2, "dates", "All 2 values are dates, 'Oct 22, 2012' read as 2012-10-22"),
+        (
+            ["2012/10/22 4:05 PM"] * 2,
+            "dates",
+            "All 2 values are dates, '2012/10/22 4:05 PM' read as 2012-10-22 16:05:00",
+        ),
         (["12 €", "13,5 €", None], "numbers", "All 2 values are numbers, '12 €' read as 12"),
         (["1.234 €", "5 €"], "numbers", "All 2 values are numbers, '1.234 €' read as 1.234"),
         (["5 %", "6"], "numbers", "All 2 values are numbers, '5 %' read as 5"),
@@ -51,6 +64,12 @@ def test_what_a_column_looks_like(values: list[str | None], goal: str | None, sa
     assert looks_like(texts) == goal
     if goal is not None:
         assert str(conversion([texts, texts.slice(0, 0)], goal)) == said
+
+
+def test_a_value_far_down_decides_which_part_of_a_date_comes_first() -> None:
+    first = from_values(["1/2/12"] * 3_000, pa.string())
+    actual = conversion([first, from_values(["10/22/12"], pa.string())], "dates")
+    assert (actual.failing, actual.other, actual.kind.spelling.order) == (0, None, "month-first")
 
 
 def test_whole_numbers_are_integers_unless_a_fraction_comes_late() -> None:
@@ -112,9 +131,12 @@ def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbo
     assert path.read_text().endswith("k. A.;1\n")
 
 
-@pytest.mark.slow
-def test_dates_in_doubt_are_read_from_a_file_as_they_were_counted(
-    window, settled, qtbot, tmp_path: Path
+@pytest.mark.parametrize(
+    ("order", "days"),
+    [("Day first", [(2, 1), (4, 3)]), ("Month first", [(1, 2), (3, 4)])],
+)
+def test_which_part_of_dates_in_doubt_comes_first_is_asked(
+    window, settled, qtbot, tmp_path: Path, order: str, days: list[tuple[int, int]]
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text("d;n\n01/02/2025;1\n03/04/2025;1\n")
@@ -122,10 +144,10 @@ def test_dates_in_doubt_are_read_from_a_file_as_they_were_counted(
     tab = settled()
     assert entry(qtbot, window, tab, "d") == "Read as dates… (all convert)"
     qtbot.waitUntil(lambda: bool(tab.messages.buttons))
-    assert "'01/02/2025' read as 2025-02-01" in tab.messages.label.text()
-    tab.messages.buttons[0].click()
+    assert "2025-02-01 with the day first, 2025-01-02 with the month first" in tab.messages.label.text()
+    next(button for button in tab.messages.buttons if button.text() == order).click()
     qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
-    assert tab.dataset.read(["d"])["d"].to_pylist() == [dt.date(2025, 2, 1), dt.date(2025, 4, 3)]
+    assert tab.dataset.read(["d"])["d"].to_pylist() == [dt.date(2025, *day) for day in days]
 
 
 def a_workbook(folder: Path) -> Path:
