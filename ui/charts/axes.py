@@ -15,7 +15,8 @@ from PySide6.QtGui import QFontMetrics, QPainter
 
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.charts import ChartData
-from lamella.core.query.charts.dimensions import OTHERS, Dimension
+from lamella.core.query.charts.dimensions import OTHERS, UNIT_SECONDS, Dimension, next_begin
+from lamella.core.query.charts.spec import BAR, BOX, HEAT_MAP
 from lamella.ui import theme
 from lamella.ui.cards.words import number_text, short_number
 from lamella.ui.charts.words import LONGEST, figures_are_durations, tick_text
@@ -210,35 +211,71 @@ DAY_STEPS = (1, 2, 7, 14)
 MONTH_STEPS = (1, 2, 3, 6)
 MONDAY = 4 * DAY
 """The first Monday since 1970: weeks begin on it."""
+OVER_UNITS = (BAR, BOX, HEAT_MAP)
+"""The kinds of charts whose marks stand over whole units of time; points of others are where these begin."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _ENDS = (-62_135_596_800, 253_402_300_799)
 """The limits of Python's calendar, in seconds since 1970."""
 
 
+NAMED_STEPS = {
+    "day": (DAY, 14 * DAY),
+    "week": (7 * DAY, 14 * DAY),
+    "month": (MONTH, 6 * MONTH),
+    "quarter": (3 * MONTH, 6 * MONTH),
+    "year": (12 * MONTH, math.inf),
+}
+"""The least and greatest distance of labels that name units of time, by unit; those further apart name longer
+units, which begin at a line."""
+
+
 class MomentTicks:
-    """Seconds since 1970, with ticks at whole minutes, hours, days, Mondays, months or years."""
+    """Seconds since 1970, with ticks at whole minutes, hours, days, Mondays, months or years.
+
+    `unit` is the unit of time that bars stand over: no two ticks are closer together, and a label that names
+    a unit from a day on stands in its middle. Other labels are where they begin, as times of day."""
+
+    def __init__(self, unit: str = "") -> None:
+        self._unit = unit
+        self._begins: dict[float, float] = {}
+        """Where each unit begins, by its middle."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         least = (high - low) * MOMENT_PIXELS / max(1.0, size)
+        least = max(least, 0.99 * UNIT_SECONDS[self._unit]) if self._unit else least
         low, high = max(low, _ENDS[0]), min(high, _ENDS[1])
+        self._begins = {}
         if high <= low:
             return [(1.0, [])]
         for step in (*CLOCK_STEPS, *(days * DAY for days in DAY_STEPS)):
-            if step >= least:
+            if step >= least and (self._unit != "week" or step % (7 * DAY) == 0):
                 offset = MONDAY if step % (7 * DAY) == 0 else 0
                 first = math.ceil((low - offset) / step) * step + offset
-                return [
-                    (float(step), [float(first + n * step) for n in range(int((high - first) // step) + 1)])
-                ]
+                begins = [float(first + n * step) for n in range(int((high - first) // step) + 1)]
+                return [(float(step), self._middles(begins, step, high))]
         for months in (*MONTH_STEPS, *(12 * years for years in _year_steps())):
-            if months * MONTH >= least:
-                return [(float(months * MONTH), list(_months(low, high, months)))]
+            if months * MONTH >= least and (self._unit != "quarter" or months % 3 == 0):
+                begins = list(_months(low, high, months))
+                return [(float(months * MONTH), self._middles(begins, months * MONTH, high))]
         return [(float(YEAR), [])]
 
+    def _middles(self, begins: list[float], step: float, high: float) -> list[float]:
+        """The middles of units that labels `step` apart name."""
+        named = NAMED_STEPS.get(self._unit)
+        if named is None or not named[0] <= step <= named[1]:
+            return begins
+        for begin in begins:
+            end = next_begin(_EPOCH + dt.timedelta(seconds=begin), self._unit)
+            if end is not None and (middle := (begin + (end - _EPOCH).total_seconds()) / 2) <= high:
+                self._begins[middle] = begin
+        return list(self._begins)
+
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
-        moments = [_EPOCH + dt.timedelta(seconds=value) for value in values]
+        moments = [_EPOCH + dt.timedelta(seconds=self._begins.get(value, value)) for value in values]
         earlier: list[dt.datetime | None] = [None, *moments]
         pairs = zip(moments, earlier, strict=False)
+        if self._unit == "quarter" and self._begins:
+            return [_quarter_text(moment, before) for moment, before in pairs]
         return [self._text(moment, before, spacing) for moment, before in pairs]
 
     @staticmethod
@@ -254,6 +291,11 @@ class MomentTicks:
         if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
             return f"{moment.day} {moment:%b}"
         return f"{moment:%H:%M}" if spacing >= 60 else f"{moment:%H:%M:%S}"
+
+
+def _quarter_text(moment: dt.datetime, before: dt.datetime | None) -> str:
+    quarter = f"Q{(moment.month + 2) // 3}"
+    return quarter if before is not None and before.year == moment.year else f"{moment.year} {quarter}"
 
 
 def _year_steps() -> Iterator[int]:
@@ -340,8 +382,10 @@ class NameTicks:
         return [self._names.get(value, "") for value in values]
 
 
-def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks:
-    """The ticks of an axis for the places of a dimension."""
+def ticks_of(
+    dimension: Dimension, chart: str = ""
+) -> NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks:
+    """The ticks of an axis for the places of a dimension, in a chart of this kind."""
     kind = kind_of(dimension.type)
     if dimension.log:
         return LogTicks()
@@ -349,7 +393,8 @@ def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | Spa
     if is_single or not dimension.is_even:
         return NameTicks(dimension)
     if kind in (Kind.DATE, Kind.TIMESTAMP):
-        return MomentTicks()
+        stands = dimension.form == "moments" and chart in OVER_UNITS
+        return MomentTicks(dimension.unit if stands else "")
     if kind in (Kind.TIME, Kind.DURATION):
         return SpanTicks(kind is Kind.TIME)
     ends = [place.low for place in dimension.places if place.key >= 0]

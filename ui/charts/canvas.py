@@ -179,8 +179,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.ci.addItem(plot, row=row, col=column)
         caption = look.font(theme.TextSize.CAPTION)
         bottom, left = (plot.getAxis(name) for name in ("bottom", "left"))
-        bottom.show_ticks(NumberTicks() if data.x is None else ticks_of(data.x))
-        left.show_ticks(ticks_of_figures(data) if data.y is None else ticks_of(data.y))
+        bottom.show_ticks(NumberTicks() if data.x is None else ticks_of(data.x, data.spec.kind))
+        left.show_ticks(ticks_of_figures(data) if data.y is None else ticks_of(data.y, data.spec.kind))
         for axis in (bottom, left):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))

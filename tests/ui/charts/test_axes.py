@@ -87,3 +87,39 @@ def test_ticks_of_weeks_are_mondays_and_say_the_year_where_it_begins():
         assert spacing == days * 86_400 and len(moments) == count
         assert all(moment.weekday() == 0 and moment.hour == 0 for moment in moments)
         assert [text for text in ticks.texts(values, spacing) if " 20" in text] == ["5 Jan 2026"]
+
+
+def middle(begin: tuple[int, int, int], end: tuple[int, int, int]) -> float:
+    return (seconds(*begin) + seconds(*end)) / 2
+
+
+@pytest.mark.parametrize(
+    ("unit", "end", "size", "texts", "places"),
+    [
+        ("month", (2025, 4, 1), 900, ["2025", "Feb", "Mar"],
+         [middle((2025, 1, 1), (2025, 2, 1)), middle((2025, 2, 1), (2025, 3, 1)),
+          middle((2025, 3, 1), (2025, 4, 1))]),
+        ("day", (2025, 1, 4), 900, ["1 Jan 2025", "2 Jan", "3 Jan"],
+         [middle((2025, 1, day), (2025, 1, day + 1)) for day in (1, 2, 3)]),
+        ("week", (2025, 1, 27), 400, ["6 Jan", "13 Jan", "20 Jan"],
+         [middle((2025, 1, day), (2025, 1, day + 7)) for day in (6, 13, 20)]),
+        ("quarter", (2025, 7, 1), 400, ["2025 Q1", "Q2"],
+         [middle((2025, 1, 1), (2025, 4, 1)), middle((2025, 4, 1), (2025, 7, 1))]),
+        ("month", (2028, 1, 1), 300, ["2025", "2026", "2027", "2028"],
+         [seconds(year, 1, 1) for year in (2025, 2026, 2027, 2028)]),
+        ("", (2025, 4, 1), 300, ["2025", "Feb", "Mar", "Apr"],
+         [seconds(2025, month, 1) for month in (1, 2, 3, 4)]),
+    ],
+)  # fmt: skip
+def test_labels_that_name_a_unit_are_below_the_middle_of_its_bar(unit, end, size, texts, places):
+    ticks = MomentTicks(unit)
+    ((spacing, values),) = ticks.values(seconds(2025, 1, 1), seconds(*end), size, "bottom")
+    assert (ticks.texts(values, spacing), values) == (texts, places)
+
+
+def test_times_of_day_are_where_the_bars_of_hours_begin():
+    begin = seconds(2025, 1, 1)
+    ticks = MomentTicks("hour")
+    ((spacing, values),) = ticks.values(begin, begin + 3 * 3_600, 2_000, "bottom")
+    assert values == [begin + hour * 3_600 for hour in range(4)]
+    assert ticks.texts(values, spacing) == ["1 Jan", "01:00", "02:00", "03:00"]
