@@ -68,6 +68,8 @@ class Veil(pg.GraphicsObject):
         super().viewTransformChanged()
 
     def paint(self, p: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        if widget is None:  # a picture or drawing of the chart, not the window
+            return
         look, transform = theme.current(), p.worldTransform()
         whole = transform.mapRect(self.boundingRect())
         inside = QRectF() if self._brush is None else transform.mapRect(self._brush).intersected(whole)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
@@ -20,6 +20,7 @@ from lamella.ui import theme
 from lamella.ui.charts.brush import Picked
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.marks import Display
+from lamella.ui.widgets.plotting import pixels_of
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -83,6 +84,18 @@ def test_a_brush_over_bars_is_seen_without_colours(canvas: ChartCanvas, mode: st
     edges = [x for x in range(picture.width()) if contrast(picture.pixelColor(x, row), text) < 1.05]
     assert middle(canvas, 1).x() < edges[0] < middle(canvas, 2).x()
     assert middle(canvas, 4).x() < edges[-1] < middle(canvas, 5).x()
+
+
+def test_a_picture_of_the_chart_has_no_brush(canvas: ChartCanvas) -> None:
+    def picture() -> QImage:
+        return pixels_of(canvas.size(), canvas.render)
+
+    plain = picture()
+    press_and_drag(canvas, 2, 4)
+    QTest.mouseRelease(canvas.viewport(), LEFT, pos=middle(canvas, 4))
+    QTest.mouseMove(canvas.viewport(), QPoint(1, 1))
+    assert not canvas.brush_area.isEmpty()
+    assert picture() == plain
 
 
 def test_no_ring_stays_where_a_drag_began(canvas: ChartCanvas) -> None:
