@@ -131,6 +131,7 @@ class PlanView(QWidget):
             item.setTextAlignment(column, RIGHT)
         last = item.columnCount() - 1
         item.setToolTip(last, "\n".join(operator.details))
+        item.setToolTip(0, f"{operator.name} ({operator.engine_name} of DuckDB)")
         item.setData(0, Qt.ItemDataRole.AccessibleTextRole, self._words(operator))
         for operator_input in operator.inputs:
             self._add(operator_input, item)

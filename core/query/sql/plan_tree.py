@@ -12,7 +12,14 @@ from typing import Any
 
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import OWN_NAMES, POSITION, identifier
-from lamella.core.query.sql.rows_read import RowsRead, TableFiles, dropped_by, scan_of
+from lamella.core.query.sql.rows_read import (
+    FILE_SCANS,
+    MEMORY_SCANS,
+    RowsRead,
+    TableFiles,
+    dropped_by,
+    scan_of,
+)
 from lamella.core.query.sql.run import SqlRequest, run_sql, tables_of
 from lamella.core.query.sql.sources import Sources
 from lamella.core.scan.snapshot import FileSegment, Snapshot
@@ -28,15 +35,46 @@ _COMPRESSION = re.compile(r"\b__internal_(?:de)?compress_\w+\(((?:[^(),]|\([^()]
 _WRITTEN_CAST = re.compile(r"\bcast\b|\btry_cast\b|::", re.IGNORECASE)
 _KEEPS_COLUMNS = frozenset({"FILTER", "ORDER_BY", "TOP_N", "LIMIT", "STREAMING_LIMIT", "RESULT_COLLECTOR"})
 """Operators whose columns are those of their input."""
+TITLES = {
+    "PROJECTION": "Compute columns", "FILTER": "Filter", "ORDER_BY": "Sort", "TOP_N": "First rows in order",
+    "LIMIT": "Limit", "STREAMING_LIMIT": "Limit", "LIMIT_PERCENT": "Limit to a share",
+    "HASH_GROUP_BY": "Group", "PERFECT_HASH_GROUP_BY": "Group", "PARTITIONED_AGGREGATE": "Group",
+    "UNGROUPED_AGGREGATE": "Aggregate all rows", "SIMPLE_AGGREGATE": "Aggregate all rows",
+    "WINDOW": "Window functions", "STREAMING_WINDOW": "Window functions", "UNNEST": "Unnest",
+    "PIVOT": "Pivot", "UNION": "Union", "RESERVOIR_SAMPLE": "Sample", "STREAMING_SAMPLE": "Sample",
+    "CROSS_PRODUCT": "Every pair of rows", "POSITIONAL_JOIN": "Join by position",
+    "LEFT_DELIM_JOIN": "Join with a correlated subquery",
+    "RIGHT_DELIM_JOIN": "Join with a correlated subquery", "DELIM_SCAN": "Values of the outer query",
+    "CTE": "Common table expression", "CTE_SCAN": "Scan of a common table expression",
+    "RECURSIVE_CTE": "Recursive expression", "RECURSIVE_KEY_CTE": "Recursive expression",
+    "RECURSIVE_CTE_SCAN": "Scan of a recursive expression", "DUMMY_SCAN": "A single row",
+    "EMPTY_RESULT": "No rows", "EXPRESSION_SCAN": "Rows of VALUES",
+    "SEQ_SCAN": "Scan of a table of the engine",
+    "COLUMN_DATA_SCAN": "Scan of an intermediate result", "CHUNK_SCAN": "Scan of an intermediate result",
+    "POSITIONAL_SCAN": "Scans side by side", "INOUT_FUNCTION": "Table function",
+}  # fmt: skip
+"""What each operator of the engine does, for users."""
+_JOINS = {
+    "HASH_JOIN": "", "NESTED_LOOP_JOIN": ", comparing all pairs",
+    "BLOCKWISE_NL_JOIN": ", comparing all pairs",
+    "PIECEWISE_MERGE_JOIN": " by ranges", "IE_JOIN": " by ranges", "ASOF_JOIN": " with the nearest row",
+}  # fmt: skip
+"""How operators that join differ."""
+_TYPES_OF_JOINS = {
+    "LEFT": "Left join", "RIGHT": "Right join", "OUTER": "Full join", "FULL": "Full join",
+    "SEMI": "Rows with a match", "RIGHT_SEMI": "Rows with a match", "ANTI": "Rows without a match",
+    "RIGHT_ANTI": "Rows without a match", "MARK": "Test for a match", "SINGLE": "Join with a single row",
+}  # fmt: skip
 _SAME = " IS NOT DISTINCT FROM "
 _OF_GROUPS = ("Groups", "Aggregates")
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the plan. `seconds` is its own time without that of its inputs, added up over threads;
-    `rows` are the rows it produced, `read` those it read from a table. They are None if nothing was measured.
-    `estimated_rows` is the expected number of rows."""
+    """An operator of the plan. `name` says what it does, `engine_name` is what DuckDB calls it. `seconds` is
+    its own time without that of its inputs, added up over threads; `rows` are the rows it produced, `read`
+    those it read from a table. They are None if nothing was measured. `estimated_rows` is the expected number
+    of rows."""
 
     name: str
     details: tuple[str, ...] = ()
@@ -45,6 +83,7 @@ class Operator:
     estimated_rows: int | None = None
     read: RowsRead | None = None
     inputs: tuple[Operator, ...] = ()
+    engine_name: str = ""
 
     def walk(self) -> Iterator[Operator]:
         yield self
@@ -76,8 +115,7 @@ def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, m
     seconds = time.perf_counter() - started
     profile = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
     tables = tables_of(text, sources, request, job)
-    names, files = _column_names(tables), TableFiles.by_name(tables)
-    reader = _PlanReader(names, files, has_casts=bool(_WRITTEN_CAST.search(text)))
+    reader = _PlanReader(tables, has_casts=bool(_WRITTEN_CAST.search(text)))
     if isinstance(profile, list):
         return SqlPlan(reader.operator(profile[0] if profile else {}))
     roots = profile.get("operator") or profile.get("children") or [{}]
@@ -105,8 +143,11 @@ class _PlanReader:
     """Makes operators of DuckDB's nodes, with tables and columns by their own names rather than the engine's
     internal ones. Casts are those of the engine if the statement `has_casts` of its own."""
 
-    def __init__(self, names: Mapping[str, str], files: Mapping[str, TableFiles], has_casts: bool) -> None:
-        self._names, self._files, self._has_casts = names, files, has_casts
+    def __init__(self, tables: Mapping[str, Snapshot], has_casts: bool) -> None:
+        self._names, self._files = _column_names(tables), TableFiles.by_name(tables)
+        self._has_casts = has_casts
+        self._with_files = [name for name, snapshot in tables.items() if snapshot.files]
+        self._in_memory = [name for name, snapshot in tables.items() if _has_rows_in_memory(snapshot)]
 
     def operator(self, node: Mapping[str, Any], dropped: int = 0) -> Operator:
         info = dict(node.get("extra_info") or {})
@@ -115,14 +156,34 @@ class _PlanReader:
         below = dropped_by(node) or dropped
         details = (self._detail(key, value, node) for key, value in info.items() if value)
         return Operator(
-            _type(node).replace("_", " ").lower() or "operator",
+            self._title(node, dropped),
             tuple(detail for detail in details if detail),
             None if timing is None else float(timing),
             None if timing is None or rows is None else int(rows),
             int(estimate) if estimate.isdigit() else None,
             None if timing is None else scan_of(node, self._files, dropped),
             tuple(self.operator(inner, below) for inner in node.get("children", ())),
+            _engine_name(node),
         )
+
+    def _title(self, node: Mapping[str, Any], dropped: int) -> str:
+        """What an operator does; `dropped` rows of the table above it are deleted or replaced."""
+        kind, info = _engine_name(node), node.get("extra_info") or {}
+        if kind in _JOINS:
+            if dropped_by(node):
+                return "Leave out deleted rows"
+            return _TYPES_OF_JOINS.get(str(info.get("Join Type", "")), "Join") + _JOINS[kind]
+        if kind in FILE_SCANS:
+            paths = [PurePath(part.strip()).name for part in str(info.get("Filename(s)", "")).split(",")]
+            tables = [self._files[path].name for path in paths if path in self._files] or self._with_files
+            return f"Scan of {tables[0]}" if len({*tables}) == 1 else "Scan of files"
+        if kind in MEMORY_SCANS:
+            if dropped and info.get("Projections") == POSITION:
+                return "Scan of deleted rows"
+            return f"Scan of {self._in_memory[0]}" if len(self._in_memory) == 1 else "Scan of rows in memory"
+        if "Function" in info:
+            return f"Table function {kind.lower()}"
+        return TITLES.get(kind) or kind.replace("_", " ").capitalize() or "Operator"
 
     def _detail(self, key: str, value: object, node: Mapping[str, Any]) -> str:
         """A detail as text; empty if it only has columns whose names are not known."""
@@ -172,6 +233,15 @@ def _with_names(text: str, columns: Sequence[str]) -> str:
 
 def _type(node: Mapping[str, Any]) -> str:
     return str(node.get("type") or node.get("name") or "").strip()
+
+
+def _engine_name(node: Mapping[str, Any]) -> str:
+    """What DuckDB calls an operator; for a scan, what it scans."""
+    return str((node.get("extra_info") or {}).get("Function") or _type(node))
+
+
+def _has_rows_in_memory(snapshot: Snapshot) -> bool:
+    return any(not isinstance(segment, FileSegment) for segment in snapshot.segments)
 
 
 def _without(call: re.Pattern[str], text: str) -> str:

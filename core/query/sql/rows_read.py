@@ -15,7 +15,8 @@ from lamella.core.query.duckdb_source import POSITION
 from lamella.core.scan.snapshot import Snapshot
 
 PROFILING = "SET enable_profiling = 'no_output'"
-_SCANS = ("READ_PARQUET", "PARQUET_SCAN", "PYTHON_ARROW_SCAN", "ARROW_SCAN")
+FILE_SCANS, MEMORY_SCANS = ("READ_PARQUET", "PARQUET_SCAN"), ("PYTHON_ARROW_SCAN", "ARROW_SCAN")
+_SCANS = (*FILE_SCANS, *MEMORY_SCANS)
 
 
 @dataclass(frozen=True)

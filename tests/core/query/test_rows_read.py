@@ -131,3 +131,19 @@ def test_rows_read_of_a_stopped_statement_are_not_known(sources: Sources):
     job = Job()
     result = run_to_result("select a.n from t a, t b, t c", sources, job=job, started=lambda _: job.cancel())
     assert result.is_cut and result.rows_read is None
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_plan_says_in_words_what_operators_do(sources: Sources, measured: bool):
+    text = "select u.n, count(*) from t left join u on t.n = u.n group by 1 order by 2 desc limit 3"
+    plan = explain_sql(text, sources, SqlRequest(), Job(), measured=measured)
+    names = {node.engine_name: node.name for node in plan.root.walk()}
+    assert names["READ_PARQUET"] == "Scan of t" and names["PYTHON_ARROW_SCAN"] == "Scan of u"
+    assert names["TOP_N"] == "First rows in order" and names["HASH_JOIN"] == "Left join"
+    assert not [name for name in names.values() if "_" in name or name.isupper()]
+
+
+def test_a_plan_says_where_deleted_rows_are_left_out(updated: Sources):
+    plan = explain_sql("select n from many", updated, SqlRequest(), Job(), measured=True)
+    names = [node.name for node in plan.root.walk() if node.name != "Compute columns"]
+    assert names == ["Leave out deleted rows", "Scan of many", "Scan of deleted rows"]

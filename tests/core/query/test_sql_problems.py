@@ -309,6 +309,6 @@ def test_explain_sql_measures_operators():
     text = "select carrier, count(*) from flights where delay > 10 group by 1"
     plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=True)
     assert plan.seconds is not None and plan.rows_read.rows >= 0
-    assert plan.root.rows == 1 and any("scan" in node.name for node in plan.root.walk())
+    assert plan.root.rows == 1 and any("Scan" in node.name for node in plan.root.walk())
     estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
     assert estimate.seconds is None and all(node.rows is None for node in estimate.root.walk())

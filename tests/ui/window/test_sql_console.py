@@ -480,6 +480,8 @@ def test_the_plan_is_a_tree_with_times(qtbot, console):
     plan = console.results.current
     root = plan.tree.topLevelItem(0)
     assert plan.is_measured and root.childCount() == 1 and "ms" in root.text(4)
+    scan = plan.tree.findItems("Scan of flights", Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
+    assert len(scan) == 1 and "_SCAN" in scan[0].toolTip(0)
     assert plan.tree.headerItem().text(3) == "Rows read" and "1,000 rows read" in plan.about.text()
     plan.resize(300, 400)
     assert "of each operator alone" in plan.about.text()
