@@ -31,6 +31,12 @@ from lamella.ui.widgets.popover import Popover
 NARROW = 720
 """The width in pixels below which the shortcuts beside the button are hidden."""
 
+RUNS = (
+    ("Run the statement or the selection", "Ctrl+Enter", False),
+    ("Run all statements", "Ctrl+Shift+Enter", True),
+)
+"""The entries of the menu beside the button, with their keys, and whether they run all statements."""
+
 
 class ConsoleBar(QFrame):
     """`run_requested` says whether to run all statements, `explain_requested` whether to measure times, and
@@ -53,6 +59,7 @@ class ConsoleBar(QFrame):
         self._tasks, self._saved_statements = tasks, saved
         theme.variant(self, "bar")
         self.run, self.keys = QPushButton(f"{ICON_GAP}Run", self), QLabel("Ctrl+Enter", self)
+        self.run_menu = QToolButton(self, text="▾")
         self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop", self), QLabel(self)
         self.store, self.history = QToolButton(self), QToolButton(self, text=f"{ICON_GAP}History")
         self.explain, self.as_steps, self.format, self.save = (
@@ -94,9 +101,10 @@ class ConsoleBar(QFrame):
         """Show the time of the running statement; empty if nothing runs."""
         running = bool(text)
         if running != self.stop.isVisibleTo(self):
-            had_focus = self.run.hasFocus() or self.stop.hasFocus()
+            had_focus = self.run.hasFocus() or self.run_menu.hasFocus() or self.stop.hasFocus()
             self.stop.setVisible(running)
             self.run.setVisible(not running)
+            self.run_menu.setVisible(not running)
             self.elapsed.setVisible(running)
             if had_focus:
                 (self.stop if running else self.run).setFocus()
@@ -178,6 +186,8 @@ class ConsoleBar(QFrame):
         self.elapsed.setFont(theme.current().tabular_font())
         self.elapsed.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.run.setToolTip("Run the statement at the cursor, or what is selected (Ctrl+Enter)")
+        self.run_menu.setToolTip("Run one statement or all of them")
+        self.run_menu.setAccessibleName("Ways to run")
         self.stop.setToolTip("Stop the statement; rows received so far stay (Ctrl+.)")
         self.stop.hide()
         self.elapsed.hide()
@@ -190,8 +200,9 @@ class ConsoleBar(QFrame):
         self.explain.setToolTip("How the engine runs the statement")
         self.as_steps.setToolTip("Show the statement at the cursor as steps of its table")
         self.save.setToolTip("Snippets and files")
-        for button in (self.explain, self.save):
+        for button in (self.run_menu, self.explain, self.save):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        for button in (self.explain, self.save):
             button.setAccessibleName(button.text().rstrip(" ▾"))
         self._fill_menus()
         self.run.clicked.connect(lambda: self.run_requested.emit(False))
@@ -202,7 +213,7 @@ class ConsoleBar(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)
         layout.setSpacing(theme.S)
-        for widget in (self.run, self.stop, self.keys, self.store, self.elapsed):
+        for widget in (self.run, self.run_menu, self.stop, self.keys, self.store, self.elapsed):
             layout.addWidget(widget)
         layout.addStretch(1)
         layout.setSpacing(theme.XS)
@@ -222,9 +233,13 @@ class ConsoleBar(QFrame):
         menu.addSeparator()
         menu.addAction("Open a file of SQL…", self.open_file_requested.emit)
         menu.addAction("Save to a file…", self.save_file_requested.emit)
-        menu.addSeparator()
-        menu.addAction("Run all statements", lambda: self.run_requested.emit(True))
         self.save.setMenu(menu)
+        runs = QMenu(self.run_menu)
+        for text, keys, run_all in RUNS:
+            action = runs.addAction(text, partial(self.run_requested.emit, run_all))
+            action.setShortcut(keys)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # the editor has the key itself
+        self.run_menu.setMenu(runs)
 
     def _restyle(self) -> None:
         look = theme.current()

@@ -473,6 +473,15 @@ def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, 
     assert store["means"].num_rows == 4 and store["means"].schema.names[-2:] == ["carrier", "delay"]
 
 
+def test_all_statements_are_run_from_the_menu_beside_run(qtbot, console):
+    console.editor.setPlainText("select 1 as one; select 2 as two")
+    (_, run_all) = console.bar.run_menu.menu().actions()
+    assert run_all.text() == "Run all statements" and run_all.shortcut().toString() == "Ctrl+Shift+Enter"
+    assert all("Run" not in action.text() for action in console.bar.save.menu().actions())
+    run_all.trigger()
+    qtbot.waitUntil(lambda: len(console.results.pages) == 2)
+
+
 def test_the_plan_is_a_tree_with_times(qtbot, console):
     console.editor.setPlainText("select carrier, count(*) from flights where delay > 100 group by 1")
     console.bar.explain.menu().actions()[1].trigger()
