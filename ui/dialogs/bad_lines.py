@@ -22,6 +22,7 @@ from lamella.core.datasets.base import Problem
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
+from lamella.ui.widgets.list_menu import ListMenu
 
 MOST_PROBLEMS, LONGEST_TEXT = 1_000, 500
 SIZE = (760, 420)
@@ -48,6 +49,7 @@ class BadLinesDialog(QDialog):
             len(headings) - 2 + self._with_file, QHeaderView.ResizeMode.Stretch
         )
         self.list.setUniformRowHeights(True)
+        ListMenu(self.list)
         for problem in problems[:MOST_PROBLEMS]:
             self.list.addTopLevelItem(QTreeWidgetItem(self._cells(problem)))
         for column in range(self.list.columnCount()):

@@ -25,6 +25,7 @@ from lamella.ui import theme
 from lamella.ui.grid.columns import has_sign, icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts, with_minus
 from lamella.ui.widgets.controls import ICON_GAP
+from lamella.ui.widgets.list_menu import ListMenu
 
 MOST_COLUMNS = 200
 """At most this many columns can be renamed and typed; the others are imported as they are."""
@@ -224,6 +225,7 @@ class FirstRows(QTableWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.verticalHeader().setDefaultSectionSize(theme.current().px(24))
         self.setMinimumHeight(theme.current().px(96))
+        ListMenu(self)
         theme.current().changed.connect(self._draw)
 
     def show_rows(self, rows: pa.Table) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QMimeData, QPoint, QRect, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QDesktopServices,
     QImage,
@@ -56,6 +57,19 @@ CELL_PADDING = 6
 KEY_SHARES = (35, 65)
 """The widths of keys and of what they do, alike in the tables of all menus."""
 MOST_MARKS = 500
+JOINER = "\u2060"
+_FENCED, _INLINE_CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL), re.compile("`[^`]+`")
+_OPTION = re.compile(r"(?<![\w-])--(?=\w)")
+
+
+def joined_options(text: str) -> str:
+    """Markdown in which no line ends behind the `--` of an option in inline code; Qt breaks lines at any
+    hyphen."""
+    parts = _FENCED.split(text)
+    for place, part in enumerate(parts):
+        if place % 2 == 0:
+            parts[place] = _INLINE_CODE.sub(lambda code: _OPTION.sub(f"--{JOINER}", code[0]), part)
+    return "".join(parts)
 
 
 class PageView(QTextBrowser):
@@ -115,7 +129,9 @@ class PageView(QTextBrowser):
         palette.setColor(QPalette.ColorRole.Link, look.color("accent"))
         palette.setColor(QPalette.ColorRole.Base, look.color("surface"))
         self.setPalette(palette)
-        self.document().setMarkdown(page.text, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
+        self.document().setMarkdown(
+            joined_options(page.text), QTextDocument.MarkdownFeature.MarkdownDialectGitHub
+        )
         together = QTextCursor(self.document())
         together.beginEditBlock()  # otherwise the page is laid out after each of these
         for frame in self.document().rootFrame().childFrames():
@@ -129,12 +145,19 @@ class PageView(QTextBrowser):
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self._anchor = ""
 
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """What is copied, as it is written on the page."""
+        selected, copied = super().createMimeDataFromSelection(), QMimeData()
+        copied.setText(selected.text().replace(JOINER, ""))
+        copied.setHtml(selected.html().replace(JOINER, ""))
+        return copied
+
     def go_to(self, anchor: str) -> bool:
         """Scroll to a heading; False if it does not exist. It stays at the top when the size changes, until
         the page is scrolled."""
         block = self.document().begin()
         while block.isValid():
-            if block.blockFormat().headingLevel() and anchor_of(block.text()) == anchor:
+            if block.blockFormat().headingLevel() and anchor_of(block.text().replace(JOINER, "")) == anchor:
                 self.setTextCursor(
                     QTextCursor(block)
                 )  # Qt scrolls to the cursor when it first shows the view

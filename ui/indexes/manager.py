@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
+    QMenu,
     QMessageBox,
     QProgressBar,
     QPushButton,
@@ -33,6 +34,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.filters.word_index import FULLTEXT
 from lamella.ui.indexes.form import IndexForm, NewIndex
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.list_menu import ListMenu
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.commits import Commits
 
@@ -101,6 +103,7 @@ class IndexesDialog(QDialog):
         self.list.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.list.setTabKeyNavigation(False)
+        ListMenu(self.list, self._fill_menu)
         self.list.setShowGrid(False)
         self.list.setMinimumHeight(7 * theme.current().line_height())
         self.list.verticalHeader().hide()
@@ -196,6 +199,11 @@ class IndexesDialog(QDialog):
         self.new.setEnabled(
             self._building is None and not self._table.store.read_only and self.form.isHidden()
         )
+
+    def _fill_menu(self, menu: QMenu) -> None:
+        for button in (self.new, self.drop):
+            action = menu.addAction(button.text(), button.click)
+            action.setEnabled(button.isEnabled())
 
     def _close_form(self) -> None:
         self.form.hide()

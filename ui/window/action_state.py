@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
-    QContextMenuEvent,
     QKeyEvent,
     QKeySequence,
     QResizeEvent,
-    QShortcut,
 )
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -36,6 +33,7 @@ from lamella.ui.actions import (
 )
 from lamella.ui.dialogs.command_palette import SUBMENU
 from lamella.ui.widgets.controls import ICON_GAP, IconButton
+from lamella.ui.widgets.list_menu import MenuKey
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
 from lamella.ui.window.tab_set import TabSet, is_console
@@ -137,7 +135,7 @@ class ActionSet(QObject):
         theme.current().changed.connect(self._retint)
         self._retint()
         self.update(Situation())
-        _add_menu_key(window)
+        MenuKey.install()
 
     def __getitem__(self, action_id: str) -> QAction:
         return self._actions[action_id]
@@ -350,17 +348,3 @@ SLACK = 24 * len(TOOLBAR)
 
 def _tip(text: str, entry: Action) -> str:
     return f"{text} ({shown_keys(entry)})" if entry.keys else text
-
-
-def _add_menu_key(window: QWidget) -> None:
-    """Let Shift+F10 open the menu of what has the keyboard in a window. Qt knows this key on Windows only."""
-    if sys.platform.startswith("linux"):
-        shortcut = QShortcut(QKeySequence("Shift+F10"), window)
-        shortcut.activated.connect(_open_menu)
-
-
-def _open_menu() -> None:
-    focus = QApplication.focusWidget()
-    if focus is not None:
-        point, reason = focus.rect().center(), QContextMenuEvent.Reason.Keyboard
-        QCoreApplication.sendEvent(focus, QContextMenuEvent(reason, point, focus.mapToGlobal(point)))

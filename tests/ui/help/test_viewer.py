@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QSplitter
 
 from lamella.ui import theme
 from lamella.ui.help.pages import SHORTCUTS, Page
-from lamella.ui.help.viewer import PICTURE_WIDTH, HelpViewer, PageView
+from lamella.ui.help.viewer import PICTURE_WIDTH, HelpViewer, PageView, joined_options
 
 
 def test_a_picture_is_no_wider_than_the_page(qtbot, tmp_path: Path) -> None:
@@ -147,3 +147,28 @@ def test_the_list_of_pages_grows_with_the_text(qtbot, tmp_path: Path) -> None:
     after = splitter.sizes()[0]
     theme.current().set_text_scale(1.0)
     assert after == round(1.5 * before) and splitter.sizes()[0] == before
+
+
+def test_no_line_ends_within_the_dashes_of_an_option(qtbot, tmp_path: Path) -> None:
+    view = PageView(tmp_path)
+    qtbot.addWidget(view)
+    view.show()
+    view.show_page(Page("page.md", "Some words, then `--bad-lines` and `lamella import --dates`.\n"))
+    ends = set()
+    for width in range(120, 700, 4):
+        view.resize(width, 300)
+        block = view.document().begin()
+        for number in range(block.layout().lineCount()):
+            line = block.layout().lineAt(number)
+            ends.add(block.text()[: line.textStart() + line.textLength()].rstrip()[-3:])
+    assert len(ends) > 5 and not [end for end in ends if end.rstrip("\u2060").endswith("-") and "--" in end]
+    view.selectAll()
+    view.copy()
+    text = QApplication.clipboard().text()
+    assert text.rstrip() == "Some words, then --bad-lines and lamella import --dates."
+
+
+def test_blocks_of_code_stay_as_they_are() -> None:
+    text = "Use `--a`.\n\n```\nlamella `x` --a\n```\n\n--b and `c --d`\n"
+    joined = "Use `--\u2060a`.\n\n```\nlamella `x` --a\n```\n\n--b and `c --\u2060d`\n"
+    assert joined_options(text) == joined
