@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu
 
 from lamella import col
 from lamella.core.query import agg
@@ -172,6 +174,27 @@ def test_the_page_of_a_table_leads_to_its_indexes(qtbot, window, table_tab, go_t
     assert dialog.isVisible()
     dialog.begin_new()
     assert dialog.form.index.columns == ("delay",), "that of the cursor"
+    dialog.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Qt knows the key there, or there is none")
+def test_shift_f10_opens_the_menu_of_a_list_in_a_dialog(qtbot, window, table, table_tab, go_to):
+    table.indexes.create("delay")
+    go_to(table_tab, 3, "delay")
+    window.commands["indexes"].trigger()
+    dialog = window.findChild(IndexesDialog)
+    qtbot.waitUntil(lambda: dialog.list.rowCount() == 1)
+    dialog.activateWindow()
+    dialog.list.setFocus()
+    qtbot.waitUntil(dialog.list.hasFocus)
+    QTest.keyClick(dialog.list, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    actions = {action.text(): action for action in menu.actions()}
+    assert {"New index…", "Drop…", "Copy the line", "Copy all lines"} <= actions.keys()
+    actions["Copy the line"].trigger()
+    assert QApplication.clipboard().text().split("\t")[:2] == ["delay", "Sorted"]
+    menu.close()
     dialog.close()
 
 
