@@ -14,6 +14,7 @@ from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.remote.paths import RemotePath, path_or_address
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import FileSegment
 
 COPY = "Import it, or export a copy"
@@ -78,6 +79,10 @@ def _parquet_problem(dataset: ParquetDataset, path: Path) -> FileProblem | None:
     (segment,) = dataset.snapshot().segments or (None,)
     if not isinstance(segment, FileSegment):
         return None
+    if texts := unchanged_footer(segment).renderings:
+        names = ", ".join(f"'{name}'" for name in texts)
+        why = "Texts cannot be saved as intervals and periods"
+        return FileProblem(path, f"has intervals or periods, which are shown as text: {names}", why, COPY)
     if segment.constants:
         return FileProblem(
             path, "has columns that are names of its folders", "They are not in the file", COPY

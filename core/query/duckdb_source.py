@@ -271,7 +271,9 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
 
 
 def is_misread(snapshot: Snapshot, column: Column) -> bool:
-    """Whether DuckDB reads values from a file that differ from those that Arrow reads."""
+    """Whether DuckDB reads values from a file that differ from those that are shown."""
+    if pa.types.is_string(column.type):
+        return any(file.names.get(column.key) in unchanged_footer(file).renderings for file in snapshot.files)
     if not may_be_misread(column.type):
         return False
     return any(

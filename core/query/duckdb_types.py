@@ -285,8 +285,8 @@ def _restore_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return decimals(values.cast(pa.binary()), kind)
     if isinstance(kind, pa.UuidType):
         return kind.wrap_array(_uuids(values))
-    if kind == pa.binary(16) and is_.is_string(values.type):
-        return _uuids(values)
+    if is_.is_fixed_size_binary(kind):
+        return _restore_bytes(values, kind)
     if isinstance(kind, pa.BaseExtensionType):
         return kind.wrap_array(_restore_type(values, kind.storage_type))
     if is_.is_nested(kind):
@@ -315,6 +315,25 @@ def _restore_nested(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def _restored_around(values: pa.Array, kind: pa.DataType, storage: pa.Array) -> pa.Array:
     buffers = values.buffers()[:2]
     return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[storage])
+
+
+def _restore_bytes(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_.is_interval(values.type):
+        return _interval_bytes(values)
+    return _uuids(values) if kind == pa.binary(16) and is_.is_string(values.type) else values.cast(kind)
+
+
+def _interval_bytes(values: pa.Array) -> pa.Array:
+    """Calendar intervals as files store them: months, days and milliseconds."""
+    import numpy as np
+
+    parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    given = np.frombuffer(values.buffers()[1], parts)[values.offset : values.offset + len(values)]
+    milliseconds = given["nanoseconds"] // 1_000_000
+    stored = np.stack([given["months"], given["days"], milliseconds], axis=1).astype("<u4")
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(pa.binary(12), len(values), [bits, pa.py_buffer(stored.tobytes())])
 
 
 def _uuids(values: pa.Array) -> pa.Array:

@@ -60,7 +60,7 @@ def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataT
     stored = type_at(footer.schema.field(name).type, path)
     if stored is None:
         return [ALL_NULL for _ in groups]
-    if not stored.equals(type_):
+    if not stored.equals(type_) or name in footer.renderings:
         return [UNKNOWN for _ in groups]
     if is_.is_struct(type_):
         leaves = [

@@ -180,7 +180,7 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
     keys = {name: key for key, name in segment.names.items() if key in columns}
     metadata = footer.metadata
     places = [_top(metadata.schema.column(place).path, keys) for place in range(metadata.num_columns)]
-    types = {key: footer.schema.field(name).type for name, key in keys.items()}
+    types = {key: footer.stored_schema.field(name).type for name, key in keys.items()}
     for number in range(metadata.num_row_groups):
         job.check()
         group = metadata.row_group(number)
@@ -198,10 +198,12 @@ def _top(path: str, keys: Mapping[str, int]) -> int | None:
 
 
 def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence[Column]) -> Iterator[str]:
-    schema = unchanged_footer(segment).schema
+    footer = unchanged_footer(segment)
+    schema = footer.schema
     for column in columns:
         name = segment.names.get(column.key)
-        place = next((i for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
+        places = range(0 if name in footer.renderings else group.num_columns)
+        place = next((i for i in places if group.column(i).path_in_schema == name), None)
         extremes = None
         if place is not None:
             extremes = _extremes(group.column(place).statistics, schema.field(name).type, column.type)

@@ -16,8 +16,10 @@ from lamella.core.arrow.nested_values import project, type_at
 from lamella.core.errors import FileProblem, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.cache import ChunkCache, ChunkKey, Leaf, cache, text_cache
+from lamella.core.scan.logical_types import render
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import run_tasks
-from lamella.core.scan.parquet_file import REFUSALS, Footer, OpenFile, unchanged_footer
+from lamella.core.scan.parquet_file import REFUSALS, Footer, unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 
 TEXTS_AT_ONCE = 1 << 16
@@ -279,7 +281,8 @@ def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:
         with footer.open([name for name in names if is_coded(footer, name)], verifying) as file:
             for group in _groups(footer):
                 job.check()
-                _keep(footer, group, file.read_row_group(group, list(names)))
+                rows = file.read_row_group(group, list(names))
+                _keep(footer, group, render(rows, footer.renderings))
     except REFUSALS as error:
         raise footer.unreadable(error) from error
     if verifying:
@@ -312,7 +315,7 @@ def is_flat(footer: Footer, name: str) -> bool:
 @lru_cache(4096)
 def is_coded(footer: Footer, name: str) -> bool:
     """Whether all row groups store the texts of a column as dictionaries."""
-    if not is_.is_string(footer.schema.field(name).type):
+    if not is_.is_string(footer.schema.field(name).type) or name in footer.renderings:
         return False
     place = _place(footer, name)
     return all(

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lamella.core.jobs import current_job, on_behalf_of
 from lamella.core.processes import call_after_fork
-from lamella.core.scan.parquet_file import OpenFile
+from lamella.core.scan.open_file import OpenFile
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

@@ -27,6 +27,7 @@ from lamella.core.scan.file_checks import (
     identity_of,
     record_of,
 )
+from lamella.core.scan.logical_types import Rendering, renderings, with_texts, with_uuids
 from lamella.core.scan.parquet_source import footer_bytes, open_parquet
 from lamella.core.scan.partial_footer import (
     OTHER_COLUMNS,
@@ -123,7 +124,17 @@ class Footer:
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
-        return self.metadata.schema.to_arrow_schema()
+        return with_texts(self.stored_schema, self.renderings)
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The schema with the types of columns that are shown as text, too."""
+        return with_uuids(self.metadata, self.metadata.schema.to_arrow_schema())
+
+    @cached_property
+    def renderings(self) -> Mapping[str, Rendering]:
+        """How the texts of columns are made that are shown as text and stored as something else, by name."""
+        return renderings(self.metadata, self.stored_schema)
 
     @cached_property
     def num_rows(self) -> int:
@@ -279,8 +290,11 @@ class Footer:
         """The leaf indices of text columns whose names are not also the path of another leaf."""
         paths = [leaf.path for leaf in self._leaves()]
         places, times = dict(zip(paths, range(len(paths)), strict=True)), Counter(paths)
-        texts = (field.name for field in self.schema if pa.types.is_string(field.type))
+        texts = (field.name for field in self.schema if self._is_stored_text(field))
         return {name: places[name] for name in texts if times[name] == 1}
+
+    def _is_stored_text(self, field: pa.Field) -> bool:
+        return pa.types.is_string(field.type) and field.name not in self.renderings
 
     @cached_property
     def _texts(self) -> dict[str, list[int]]:
@@ -540,60 +554,3 @@ def _remember(parsed: Footer) -> Footer:
             footers.pop(next(iter(footers)))
         footers[parsed.path] = parsed
     return parsed
-
-
-class OpenFile:
-    """Keeps the Parquet file that a thread reads open between reads. `alone`: no other thread decodes at the
-    same time, so Arrow may use its own threads."""
-
-    def __init__(self, alone: bool = True) -> None:
-        self.alone = alone
-        self._footer: Footer | None = None
-        self._coded_columns = set[str]()
-        self._verifies = False
-        self._file: pq.ParquetFile | None = None
-
-    def __enter__(self) -> OpenFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def read(self, footer: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
-        """Read columns, or fields inside them; repeating texts may be dictionary-encoded. Raises
-        `FileProblem`."""
-        coded = [name for name in names if footer.repeats_texts(name)]
-        if self.alone and not all(name in coded or footer.is_narrow(name) for name in names):
-            coded = []  # while one of Arrow's threads decodes a slow column, others have time for texts
-        footer.refuse_too_large(row_groups, names)
-        try:
-            threads = self.alone and len(names) > (2 if coded else 1)
-            verifying = footer.needs_verifying(row_groups, names)
-            file = self._reader(footer, coded, verifying)
-            rows = file.read_row_groups(list(row_groups), columns=names, use_threads=threads)
-        except pa.ArrowNotImplementedError as error:
-            if len(row_groups) == 1:
-                raise footer.unreadable(error) from error
-            # Arrow refuses more than 2 GB of nested text at once, so read one row group at a time.
-            return pa.concat_tables([self.read(footer, [group], names) for group in row_groups])
-        except REFUSALS as error:
-            raise footer.unreadable(error) from error
-        if verifying:
-            footer.record.note_verification(row_groups, names)
-        return rows
-
-    def _reader(self, footer: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
-        """The open file. One that verifies pages is also used where none needs it: opening another costs
-        more."""
-        same = self._file is not None and self._footer is footer and self._coded_columns.issuperset(coded)
-        if self._file is None or not same or (verifying and not self._verifies):
-            before = self._coded_columns if self._footer is footer else set[str]()
-            self._close()
-            self._footer, self._coded_columns, self._verifies = footer, before.union(coded), verifying
-            self._file = footer.open(sorted(self._coded_columns), verifying)
-        return self._file
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close(force=True)
-            self._file = None

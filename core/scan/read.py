@@ -14,9 +14,10 @@ from lamella.core.arrow.nested_values import project, python_value, type_at
 from lamella.core.jobs import Job
 from lamella.core.scan.cache import ChunkCache, browsing_cache, cache
 from lamella.core.scan.chunks import column_chunks, leaf_of, run_chunks
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.overlay import Gaps, PlacedValues, patch_chunk
 from lamella.core.scan.parallel import cells_at_once, rows_at_once, run_tasks
-from lamella.core.scan.parquet_file import OpenFile, unchanged_footer
+from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.scan.take import stored_values, take_columns
 

@@ -15,8 +15,9 @@ from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 from lamella.core.filters.to_arrow import scalar_of
 from lamella.core.scan.cache import CachedRows, ChunkKey, Leaf, cache, few_rows
 from lamella.core.scan.chunks import decode, keep, leaf_of, to_column_type
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import cells_at_once, rows_at_once, run_tasks
-from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged_footer
+from lamella.core.scan.parquet_file import Footer, unchanged_footer
 from lamella.core.scan.snapshot import Column, FileSegment
 
 MOST_CELLS = 1 << 19

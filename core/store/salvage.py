@@ -18,8 +18,9 @@ from lamella.core.phrases import quantity
 from lamella.core.scan.checksums import checksum_of, has_page_checksums
 from lamella.core.scan.chunks import decode, leaf_of, to_column_type
 from lamella.core.scan.file_checks import FileRecord, identity_of
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.overlay import patch_chunk
-from lamella.core.scan.parquet_file import REFUSALS, Footer, OpenFile, is_footer_of
+from lamella.core.scan.parquet_file import REFUSALS, Footer, is_footer_of
 from lamella.core.scan.parquet_source import open_parquet
 from lamella.core.scan.read import in_memory
 from lamella.core.scan.row_ids import ID_COLUMN

@@ -102,7 +102,7 @@ def _type(kind: pa.DataType) -> pa.DataType:
         return _type(kind.value_type)
     name = kind_of(kind)
     if isinstance(kind, pa.BaseExtensionType):
-        return _type(kind.storage_type)
+        return kind if isinstance(kind, pa.UuidType) else _type(kind.storage_type)
     if is_.is_float16(kind):
         return pa.float32()
     if name == "null":

@@ -167,6 +167,8 @@ def _rows_of_cells(rows: Rows, names: list[str], cut: bool) -> Iterator[dict[str
 
 def _cells(values: pa.Array, name: str, cut: bool) -> list[Any]:
     """The values in the library's form: numbers, booleans, text, None. Times are numbers of days."""
+    if isinstance(values.type, pa.UuidType):
+        return list(texts_of(values).to_pylist())
     if isinstance(values, pa.ExtensionArray):
         return _cells(values.storage, name, cut)
     kind = kind_of(values.type)

@@ -154,6 +154,8 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
 
 def cells_of(values: pa.Array) -> list[Any]:
     """The values in sqlite3's form: integers, floats, text, bytes and None."""
+    if isinstance(values.type, pa.UuidType):
+        return list(texts_of(values).to_pylist())
     if isinstance(values, pa.ExtensionArray):
         return cells_of(values.storage)
     kind = kind_of(values.type)

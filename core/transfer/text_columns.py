@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -92,12 +93,20 @@ def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
             f"values of type {values.type} cannot be written as text",
             fix="Leave the column out, cast it, or export to Parquet",
         )
+    if isinstance(values.type, pa.UuidType):
+        return _uuid_texts(values.storage)
     if isinstance(values, pa.ExtensionArray):
         return texts_of(values.storage, style)
     if is_.is_run_end_encoded(values.type):
         return texts_of(pc.run_end_decode(values), style)
     texts = _MAKERS[kind](values, style)
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def _uuid_texts(values: pa.Array) -> pa.Array:
+    return from_values(
+        [None if value is None else str(UUID(bytes=value)) for value in values.to_pylist()], pa.string()
+    )
 
 
 @contextmanager
@@ -114,6 +123,8 @@ def json_of(values: pa.Array) -> pa.Array:
     """Convert each value to JSON, `null` for null: numbers and booleans as such; decimals, and everything
     else that JSON lacks, as text."""
     kind = kind_of(values.type)
+    if isinstance(values.type, pa.UuidType):
+        return without_nulls(_quote(_uuid_texts(values.storage)), "null")
     if isinstance(values, pa.ExtensionArray):
         return json_of(values.storage)
     if kind in ("list", "struct", "map"):

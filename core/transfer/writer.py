@@ -177,7 +177,9 @@ _TESTS: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """The kind of a type, one of `KINDS`."""
+    """The kind of a type, one of `KINDS`; UUIDs are text."""
+    if isinstance(kind, pa.UuidType):
+        return "text"
     if isinstance(kind, pa.BaseExtensionType):
         return kind_of(kind.storage_type)
     if is_.is_run_end_encoded(kind):
@@ -188,9 +190,9 @@ def kind_of(kind: pa.DataType) -> str:
 def kinds_of(kind: pa.DataType) -> list[str]:
     """The kind of a type, and its finer kinds in `FINER_KINDS`; for a dictionary, also those of its
     values."""
-    if isinstance(kind, pa.BaseExtensionType):
-        return kinds_of(kind.storage_type)
     name = kind_of(kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return [name] if isinstance(kind, pa.UuidType) else kinds_of(kind.storage_type)
     finer = [f"{name}_{kind.unit}"] if name in ("time", "timestamp", "zoned", "duration") else []
     if name == "integer" and is_.is_unsigned_integer(kind):
         finer = ["unsigned"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lamella.core.arrow.nested_values import json_text
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.phrases import quantity
@@ -237,7 +238,7 @@ def value_text(value: Any, type_: pa.DataType) -> str:
             text = screen_texts(pa.array([value], type_))[0] or ""
             text = with_minus(text) if isinstance(value, dt.timedelta) else text
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            text = str(value)
+            text = json_text(value) if isinstance(value, dict | list) else str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

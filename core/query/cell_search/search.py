@@ -17,8 +17,8 @@ from lamella.core.query.cell_search.pattern import ColumnMatcher, TextConversion
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.scan.chunks import coded_texts
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import run_tasks
-from lamella.core.scan.parquet_file import OpenFile
 from lamella.core.scan.read import Pending, Piece, live, runs
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 

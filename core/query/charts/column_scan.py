@@ -25,8 +25,8 @@ from lamella.core.query.find import Method, RowSearch
 from lamella.core.query.pruning import may_meet
 from lamella.core.scan.cache import cache
 from lamella.core.scan.chunks import run_chunks
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import run_tasks
-from lamella.core.scan.parquet_file import OpenFile
 from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, runs, schema_of
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 

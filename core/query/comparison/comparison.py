@@ -25,7 +25,7 @@ from lamella.core.query.comparison.pairing import RowPairs, pair_by_key, pair_by
 from lamella.core.query.source import Source, whole_snapshot
 from lamella.core.query.view import fetch
 from lamella.core.scan.chunks import coded_texts
-from lamella.core.scan.parquet_file import OpenFile
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.read import changed_cells, live_positions, read_range, runs
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
 from lamella.core.validation import names_of

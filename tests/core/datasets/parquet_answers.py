@@ -57,7 +57,9 @@ class Reference:
 
     def __init__(self, path: Path, int96_unit: str | None, probes: Sequence[float]) -> None:
         self.probes = probes
-        options = {"coerce_int96_timestamp_unit": int96_unit, "arrow_extensions_enabled": False}
+        schema = pq.read_metadata(path).schema
+        has_uuids = any(schema.column(i).logical_type.type == "UUID" for i in range(len(schema)))
+        options = {"coerce_int96_timestamp_unit": int96_unit, "arrow_extensions_enabled": has_uuids}
         with pq.ParquetFile(path, **options) as file:
             self.rows = file.read()
 

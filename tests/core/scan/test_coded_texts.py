@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from lamella import open_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.scan import chunks
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import run_tasks
-from lamella.core.scan.parquet_file import OpenFile, footer_of
+from lamella.core.scan.parquet_file import footer_of
 from tests.slow_tests import examples
 
 WORDS = st.sampled_from(["", "draft", "Größe", "北京", "a longer text than most", "\x00", None])

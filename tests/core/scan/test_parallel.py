@@ -18,8 +18,9 @@ import pytest
 
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
+from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import end_threads, run_tasks
-from lamella.core.scan.parquet_file import OpenFile, footer_of
+from lamella.core.scan.parquet_file import footer_of
 
 TASKS = list(range(200))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -92,6 +93,7 @@ def test_values_are_one_line() -> None:
     assert (value_text("", pa.string()), value_text("  ", pa.string())) == ("empty", "spaces")
     assert len(value_text("x" * 5000, pa.string())) == 60
     assert value_text(b"\xff", pa.binary()) == "0xff"
+    assert value_text([UUID(int=1)], pa.list_(pa.uuid())) == f'["{UUID(int=1)}"]'
     assert value_text({"a": [1]}, pa.struct([("a", pa.list_(pa.int64()))])) == '{"a": [1]}'
 
 
