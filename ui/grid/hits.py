@@ -16,6 +16,7 @@ from lamella.core.query.cell_search.hits import Cell
 from lamella.ui import theme
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.texts import LONGEST, with_hyphen
+from lamella.ui.grid.tree import arrow_room
 
 MOST_SPANS = 4096
 UNDERLINE = 2
@@ -118,7 +119,9 @@ class HitPainter:
         if not text:
             return []
         text = self.text_of(row, grid.grid_model.names[strip.column], text)
-        inner = cell.adjusted(theme.S, 2, -theme.S, -2)
+        tree = grid.grid_model.tree
+        arrow = arrow_room() if tree is not None and strip.column in tree.opening_columns else 0
+        inner = cell.adjusted(theme.S + arrow, 2, -theme.S, -2)
         fitted, room = cells.fitted_in_line(strip.column, text, inner.width())
         width = cells.metrics.horizontalAdvance(fitted)
         left = inner.left()

@@ -337,6 +337,7 @@ class CellPainter:
         is_key = strip.column in tree.key_columns
         indent = arrow_room() if is_key and (first < tree.last_level or tree.opens_rows) else 0
         place = self._grid.place(strip.column)
+        hits, name = self._grid.hits, self._grid.grid_model.names[strip.column]
         for row in rows:
             level = tree.level(row)
             if not tree.shows(row, strip.column):
@@ -355,6 +356,7 @@ class CellPainter:
                 nulls.append((cell, strip.flags, self._is_coloured(row, place)))
                 continue
             painter.setPen(self.inks.null_on_color if is_key and level > first else self.inks.text)
+            text = text if hits is None else hits.text_of(row, name, text)
             text, room = self.fitted_in_line(strip.column, text, cell.width())
             painter.drawText(cell.x(), top, room, height, strip.flags, text)
         painter.setPen(self.inks.text)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFontMetrics
 from PySide6.QtTest import QTest
 
 from lamella import col
@@ -22,7 +22,9 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.editing.replace_dialog import ReplaceDialog
 from lamella.ui.formats.formats import Format
+from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.painter import CellPainter
+from lamella.ui.grid.tree import arrow_room
 
 
 @pytest.fixture
@@ -195,6 +197,49 @@ def test_a_hit_deep_in_a_long_text_is_read_and_shown(qtbot, window, store, settl
     assert "needle" not in tab.grid.grid_model.pages.text(0, names.index("story")), "which is edited"
     QTest.keyClick(tab.finding.bar.field, Qt.Key.Key_Escape)
     assert drawn(0).startswith("before ")
+
+
+def test_hits_in_keys_of_groups_are_shown_and_marked_where_they_are_drawn(
+    qtbot, window, store, settled, find, monkeypatch
+) -> None:
+    text = f"{'before ' * 90}the needle in it{' after' * 90}"
+    store.create_table("long", {"kind": ["a", "a", "b"], "story": [text, "x" * 900, text]})
+    window.opening.open_key((str(store.path), "long"))
+    tab = settled()
+    tab.apply(Line.of([Group(("kind", "story"), (("n", agg.count()),), subtotals=True)]))
+    settled()
+    window.commands["open_groups"].trigger()
+    qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == 5)
+    place = tab.grid.place(tab.grid.grid_model.names.index("story"))
+    tab.grid.horizontalHeader().resizeSection(place, 400)
+    find("needle")
+    strong = QColor(theme.current().colors.behind[2])
+
+    def marked() -> list[int]:
+        rect, picture = tab.grid.cell_rect((1, place)), tab.grid.viewport().grab().toImage()
+        return [
+            x - rect.left()
+            for x in range(rect.left(), rect.right())
+            if picture.pixelColor(x, rect.top() + 3) == strong
+        ]
+
+    qtbot.waitUntil(lambda: bool(marked()))
+    drawn: list[str] = []
+    painted = CellPainter.fitted_in_line
+
+    def fitted(painter: CellPainter, column: int, text: str, width: int) -> tuple[str, int]:
+        drawn.append(painted(painter, column, text, width)[0])
+        return drawn[-1], width
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CellPainter, "fitted_in_line", fitted)
+        patch.setattr(HitPainter, "paint", lambda *_: None)
+        tab.grid.viewport().grab()
+    texts = [text for text in drawn if "needle" in text]
+    assert len(texts) == 2 and "…" in texts[0]
+    metrics = QFontMetrics(theme.current().tabular_font())
+    before = metrics.horizontalAdvance(texts[0][: texts[0].index("needle")])
+    assert abs(marked()[0] - (arrow_room() + theme.S + before)) <= 4
 
 
 def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled) -> None:
