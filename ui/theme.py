@@ -12,12 +12,10 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTemporaryDir, Signal
+from PySide6.QtCore import QObject, QSize, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -26,14 +24,12 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QGuiApplication,
     QIcon,
-    QPainter,
     QPalette,
-    QPixmap,
 )
-from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
 from lamella.ui.override_errors import complete_exceptions
+from lamella.ui.style.icons import tinted_icon, write_tinted
 from lamella.ui.style.sheet import DARK, ICONS_USED, LIGHT, Palette, style_sheet
 
 complete_exceptions()  # before the classes of the window, whose modules import this one
@@ -280,51 +276,3 @@ def _qt_palette(c: Palette) -> QPalette:
     for role in (roles.WindowText, roles.Text, roles.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(c.faint))
     return palette
-
-
-ICON_SIZES = (16, 20, 32)
-ICON_SCALES = (1, 2)
-
-
-@cache
-def icon_svg(name: str) -> str:
-    """The SVG text of an icon; its strokes are `currentColor`."""
-    return files("lamella.resources").joinpath("icons", f"{name}.svg").read_text("utf-8")
-
-
-def tinted(name: str, color: str) -> bytes:
-    return icon_svg(name).replace("currentColor", color).encode()
-
-
-def write_tinted(name: str, color: str, folder: Path) -> str:
-    """Write a tinted copy and return its path: style sheets take pictures only by path."""
-    path = folder / f"{name}-{color.lstrip('#')}.svg"
-    path.write_bytes(tinted(name, color))
-    return path.as_posix()
-
-
-def tinted_icon(name: str, color: str, disabled: str, active: str) -> QIcon:
-    """An icon in `color`, in `active` while its button is checked, and in `disabled` while it is disabled."""
-    icon = QIcon()
-    states = (
-        (color, QIcon.Mode.Normal, QIcon.State.Off),
-        (active, QIcon.Mode.Normal, QIcon.State.On),
-        (disabled, QIcon.Mode.Disabled, QIcon.State.Off),
-    )
-    for tint, mode, state in states:
-        renderer = QSvgRenderer(QByteArray(tinted(name, tint)))
-        for size in ICON_SIZES:
-            for scale in ICON_SCALES:
-                icon.addPixmap(_pixmap(renderer, size, scale), mode, state)
-    return icon
-
-
-def _pixmap(renderer: QSvgRenderer, size: int, scale: int) -> QPixmap:
-    pixmap = QPixmap(size * scale, size * scale)
-    pixmap.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(pixmap)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    renderer.render(painter, QRectF(0, 0, size * scale, size * scale))
-    painter.end()
-    pixmap.setDevicePixelRatio(scale)
-    return pixmap

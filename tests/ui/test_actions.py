@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QMainWindow
 
 from lamella.ui.actions import ACTIONS, MENUS, TOOLBAR, Situation, sequences
-from lamella.ui.theme import icon_svg
+from lamella.ui.style.icons import icon_svg
 from lamella.ui.window.action_state import ActionSet
 
 
