@@ -548,8 +548,9 @@ class MainWindow(QMainWindow):
         return self._may_stop(lambda: "The benchmark" if running.running else self._write_name())
 
     def _write_name(self) -> str:
-        """The name of the change that runs; empty if none does."""
-        return next((h.text or "A change" for h in self.tasks.writing if not h.quiet), "")
+        """The name of the change or copy that runs; empty if none does."""
+        unfinished = [*self.tasks.writing, *self.tasks.copying]
+        return next((h.text or "A change" for h in unfinished if not h.quiet), "")
 
     def _close_tab(self, widget: QWidget) -> None:
         self.tabs.close_at(self.tabs.tabs.indexOf(widget))

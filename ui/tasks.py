@@ -124,6 +124,7 @@ class Tasks(QObject):
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
         self._endless = ThreadPoolExecutor(ENDLESS_READERS, thread_name_prefix="endless read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
+        self._copier = ThreadPoolExecutor(1, thread_name_prefix="copy")
         self._running: list[Handle] = []
         self._reads: dict[Handle, Future[None]] = {}
         self._former_readers: list[ThreadPoolExecutor] = []
@@ -176,6 +177,22 @@ class Tasks(QObject):
         callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._writer, Handle(text, True, quiet, owner, callbacks), work)
 
+    def copy(
+        self,
+        work: Callable[[Job], T],
+        done: Callable[[T], object] | None = None,
+        failed: Callable[[Exception], object] | None = None,
+        *,
+        progress: Callable[[Progress], object] | None = None,
+        stopped: Callable[[], object] | None = None,
+        owner: QObject | None = None,
+        text: str = "",
+    ) -> Handle:
+        """Run `work` that writes elsewhere, such as a backup, beside reads and writes; otherwise like
+        `write`."""
+        callbacks = Callbacks(done, failed, stopped, progress, None)
+        return self._start(self._copier, Handle(text, True, False, owner, callbacks), work)
+
     @property
     def running(self) -> list[Handle]:
         """The work that a Stop button would stop, oldest first."""
@@ -183,7 +200,11 @@ class Tasks(QObject):
 
     @property
     def writing(self) -> list[Handle]:
-        return [handle for handle in self._running if handle.write]
+        return [handle for handle in self._running if handle.write and handle.pool is not self._copier]
+
+    @property
+    def copying(self) -> list[Handle]:
+        return [handle for handle in self._running if handle.pool is self._copier]
 
     @property
     def unanswered(self) -> list[Handle]:
@@ -204,7 +225,8 @@ class Tasks(QObject):
         reading = (*self._former_readers, self._readers, self._endless)
         for pool in reading:
             pool.shutdown(wait=False, cancel_futures=True)
-        self._writer.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._writer, self._copier):
+            pool.shutdown(wait=True, cancel_futures=True)
         # `wait` would not count those that were cancelled in the queue as done
         begun = [read for read in self._reads.values() if not read.cancelled()]
         late = wait(begun, PATIENCE_SECONDS).not_done

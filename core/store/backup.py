@@ -44,13 +44,15 @@ def copy_files(
     """
     copied = total = 0
     damaged = []
+    if named:
+        target_paths.data.mkdir(exist_ok=True)
     for count, (path, known) in enumerate(sorted(named.items())):
         job.report(count, len(named), f"{count:,} of {len(named):,} files")
         source, copy = source_paths.file(path), target_paths.file(path)
         expected = known or checksum_of(source)
         if copy.exists() and checksum_of(copy) == expected:
             continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.parent.mkdir(exist_ok=True)  # not its parents, which are gone if the disk was unmounted
         if not _copy(source, copy, link, expected):
             damaged.append(source)
         copied, total = copied + 1, total + copy.stat().st_size
@@ -237,7 +239,9 @@ def _copy_store(
         try:
             named = catalog.copy_to(part)
             files = copy_files(source_paths, named, StorePaths(target), link, job)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if not part.exists():
+                raise FileProblem(target, "vanished while it was written", fix="Check its disk") from error
             gone = {path for path in map(source_paths.file, named) if not path.exists()}
             if gone & missing:
                 raise _missing(sorted(gone & missing)) from None

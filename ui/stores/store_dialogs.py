@@ -119,9 +119,13 @@ class StoreDialog(WorkDialog):
     def outcome_of(self, result: Any) -> str:
         raise NotImplementedError
 
+    @property
+    def _begin(self) -> Callable[..., Handle]:
+        return self._tasks.write
+
     def start(self) -> None:
         self.reason.say("")
-        self._run(self._tasks.write, self.work(), self._finish, self.windowTitle())
+        self._run(self._begin, self.work(), self._finish, self.windowTitle())
         self._fit()
 
     def _finish(self, result: Any) -> None:
@@ -311,7 +315,7 @@ def lacks_room(size: int, free: int | None) -> str:
 
 
 class BackupDialog(FolderDialog):
-    """Copies the store while it is in use."""
+    """Copies the store while it is in use, so it is not modal."""
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Back up {store.name}", "Back up", tasks, parent)
@@ -328,6 +332,20 @@ class BackupDialog(FolderDialog):
         self.folder.setFocus()
         tasks.read(lambda job: store.maintenance.sizes(job).total, self._take_size, self._fail,
                    owner=self, quiet=True)  # fmt: skip
+
+    @property
+    def _begin(self) -> Callable[..., Handle]:
+        return self._tasks.copy
+
+    def is_of(self, store: Store) -> bool:
+        return store is self._store
+
+    def come_forward(self, why: str) -> None:
+        """Be seen, and say why another act has to wait for the backup."""
+        self.raise_()
+        self.activateWindow()
+        self.reason.say(why)
+        self._fit()
 
     def _take_size(self, size: int) -> None:
         self._bytes = size

@@ -93,7 +93,7 @@ def _without_repetition(drawing: str) -> str:
     family = re.search(r'font-family="[^"]*"', body)
     outermost, end, tail = body.partition(">")
     small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", tail)))
-    shared = f" {family.group()}" if family else ""
+    shared = f' {family.group()[:-1]},sans-serif"' if family else ""  # where none of the fonts is installed
     lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
     return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lamella.core.store.table import Table
     from lamella.core.store.verify import Report
     from lamella.ui.relations.relations_tab import RelationsTab
-    from lamella.ui.stores.store_dialogs import StoreDialog
+    from lamella.ui.stores.store_dialogs import BackupDialog, StoreDialog
     from lamella.ui.stores.store_page import StorePage
     from lamella.ui.tasks import Tasks
     from lamella.ui.widgets.sidebar import Sidebar
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 MOST_COMMITS = 100
 """More commits of another program are not counted."""
+
+BACKUP_RUNS = "Wait for the backup, or stop it first."
 
 Act = Callable[[], object]
 Choice = tuple[str, str, Act]
@@ -159,7 +161,6 @@ class StoreActions(QObject):
 
     def act(self, store: Store | None, act: str, table: str = "") -> StoreDialog | None:
         """Open the dialog of one of `store_page.ACTS`, or that of "expire" for a table."""
-        from lamella.ui.stores import store_dialogs as folders
         from lamella.ui.stores import upkeep_dialogs as upkeep
 
         window = self._window
@@ -171,6 +172,8 @@ class StoreActions(QObject):
             return None
         if act in ("rename", "move"):
             return self._ask_move(store, act == "rename")
+        if act == "backup":
+            return self._ask_backup(store)
         dialog: StoreDialog
         if act == "verify":
             verify = upkeep.VerifyDialog(store, window.tasks, widget_of(window))
@@ -179,8 +182,6 @@ class StoreActions(QObject):
             verify.salvage_requested.connect(partial(self._salvage, store))
             verify.finished_work.connect(partial(self._record_report, store))
             dialog = verify
-        elif act == "backup":
-            dialog = folders.BackupDialog(store, window.tasks, widget_of(window))
         elif act == "compact":
             dialog = upkeep.CompactDialog(store, table, window.tasks, widget_of(window))
         elif act == "vacuum":
@@ -195,6 +196,35 @@ class StoreActions(QObject):
             dialog.finished_work.connect(lambda _: self._measure(store))
         dialog.open()
         return dialog
+
+    def _ask_backup(self, store: Store) -> StoreDialog | None:
+        """Open the dialog of a backup; one that runs comes forward."""
+        from lamella.ui.stores.store_dialogs import BackupDialog
+
+        if self._waits_for_backup(store, ""):
+            return self._backup_of(store)
+        dialog = BackupDialog(store, self._window.tasks, widget_of(self._window))
+        dialog.show()
+        return dialog
+
+    def _backup_of(self, store: Store) -> BackupDialog | None:
+        """The open dialog of a backup of this store."""
+        from lamella.ui.stores.store_dialogs import BackupDialog
+
+        dialogs = widget_of(self._window).findChildren(BackupDialog)
+        return next((dialog for dialog in dialogs if dialog.is_of(store) and dialog.isVisible()), None)
+
+    def _waits_for_backup(self, store: Store, says: str = BACKUP_RUNS) -> bool:
+        """Whether the store must stay open for a backup, whose dialog then says so. One that does not run is
+        closed."""
+        dialog = self._backup_of(store)
+        if dialog is None:
+            return False
+        if dialog.is_working:
+            dialog.come_forward(says)
+            return True
+        dialog.reject()
+        return False
 
     def _salvage(self, store: Store, tables: Sequence[str]) -> None:
         from lamella.ui.stores.upkeep_dialogs import SalvageDialog
@@ -326,6 +356,8 @@ class StoreActions(QObject):
     def close(self, store: Store) -> None:
         """Close a store with its tabs. A tab with unsaved edits asks first; if it stays open, so does the
         store."""
+        if self._waits_for_backup(store):
+            return
         window = self._window
         pending_tabs = [tab for tab in window.tabs.pending_tabs if tab.is_of_store(store.path)]
         # Pending tabs first: they would open when those beside them close.
@@ -370,6 +402,8 @@ class StoreActions(QObject):
 
         window, everywhere = self._window, self._open_everywhere(store.path)
         for store_window in everywhere:
+            if store_window.actions._waits_for_backup(store_window.store):
+                return None
             its_window = store_window.actions._window
             unsaved = [tab for tab in tabs_of(its_window.tabs, store.path) if tab.review.is_unsaved]
             if unsaved:

@@ -40,14 +40,14 @@ def read_into_memory(path: Path) -> sqlite3.Connection:
 def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str, str]:
     """Write the catalog as it is now to `path`; return the pairs that the statement `pairs` selects from the
     copy."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as copy:
-        try:
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as copy:
             catalog.backup(copy)
             return dict(copy.execute(pairs).fetchall())
-        except sqlite3.DatabaseError as error:
-            raise StoreProblem(
-                f"{path}: the catalog could not be copied", str(error), "Check the disk and its space"
-            ) from error
+    except sqlite3.DatabaseError as error:
+        raise StoreProblem(
+            f"{path}: the catalog could not be copied", str(error), "Check the disk and its space"
+        ) from error
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -295,3 +295,22 @@ def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path
         stop.set()
         writer.join()
     assert failed == []
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_backup_says_that_its_folder_vanished_and_writes_nothing_more_there(
+    store: Store, tmp_path: Path, earlier: bool
+) -> None:
+    target, elsewhere = tmp_path / "disk" / "copy", tmp_path / "unmounted"
+    if earlier:
+        store.backup(target)
+        store["t"].insert({"n": list(range(2_000))})
+
+    def unmount(progress: object) -> None:
+        if not elsewhere.exists() and target.exists():
+            target.rename(elsewhere)
+
+    with pytest.raises(FileProblem, match="copy: vanished while it was written"):
+        store.backup(target, job=Job(unmount))
+    assert not target.exists() and elsewhere.exists()
+    assert store.maintenance.verify().problems == ()

@@ -381,6 +381,7 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
     drawing = (tmp_path / "chart.svg").read_text("utf-8")
     assert drawing.count("<text") > 5 and ">Rows by carrier and carrier<" in drawing
     assert "vector-effect" not in drawing
+    assert re.findall('font-family="([^"]*)"', drawing)[0].endswith(",sans-serif"), "of other machines"
     assert ">AA<" in drawing.replace("\n", "")
     view.export_requested.emit("figures")
     dialog = tab.window().findChild(ExportDialog)

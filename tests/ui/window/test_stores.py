@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -32,6 +34,7 @@ from lamella.ui.stores.upkeep_dialogs import (
     VerifyDialog,
 )
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.store_actions import BACKUP_RUNS
 from tests.mounts import filled, seen_read_only, small_disk
 from tests.property.damage import flip_bit
 from tests.ui.fake_memory import FakeMemory
@@ -267,6 +270,37 @@ def test_a_backup_is_made_and_restored_and_opened(
         lambda: store_page is not None and store_page.sizes is not None and not store_page.is_busy
     )
     assert store_page is not None and store_page.store["orders"].num_rows == ROWS
+
+
+def test_rows_are_edited_while_a_backup_runs_and_the_store_stays_open_for_it(
+    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store, tmp_path: Path
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    back_up = store.backup
+
+    def slowly(*arguments: object) -> object:
+        begun.set()
+        may_go_on.wait()
+        return back_up(*arguments)
+
+    with patch.object(Store, "backup", lambda self, *arguments: slowly(*arguments)):
+        dialog = press(qtbot, page, "backup", BackupDialog)
+        assert isinstance(dialog, BackupDialog) and not dialog.isModal()
+        dialog.folder.field.setText(str(tmp_path / "safe"))
+        qtbot.waitUntil(dialog.accept_button.isEnabled)
+        qtbot.mouseClick(dialog.accept_button, LEFT)
+        qtbot.waitUntil(begun.is_set)
+        with qtbot.waitSignal(window.tasks.finished):
+            window.tasks.write(lambda job: store["orders"].delete([0]), text="Deleting")
+        assert dialog.is_working and store["orders"].num_rows == ROWS - 1
+        assert window.store_actions.act(store, "backup") is dialog
+        assert window.store_actions.act(store, "move") is None
+        window.store_actions.close(store)
+        assert store in window.library.stores and dialog.reason.text() == BACKUP_RUNS
+        may_go_on.set()
+        qtbot.waitUntil(lambda: "copied" in dialog.outcome.text())
+    window.store_actions.close(store)
+    assert store not in window.library.stores
 
 
 @pytest.mark.slow
