@@ -220,19 +220,24 @@ class EndLabels(pg.GraphicsObject):
         p.setFont(font)
         height = p.fontMetrics().height()
         places = [transform.map(QPointF(self._right, y)) for _look, _x, y in self._ends]
-        tops = _apart([place.y() - height / 2 for place in places], height, self._floor(transform))
+        corner = self._corner(transform)
+        tops = _apart([place.y() - height / 2 for place in places], height, corner.y())
         for (look, _x, _y), place, top in zip(self._ends, places, tops, strict=True):
             p.setPen(QPen(look.color))
             p.setBrush(QBrush(look.color))
             draw_symbol(p, look.marker, QPointF(place.x() + theme.M, top + height / 2), MARKER_SIZE)
             p.setPen(theme.current().color("text"))
-            p.drawText(QPointF(place.x() + theme.XL - theme.XS, top + p.fontMetrics().ascent()), look.name)
+            left, room = place.x() + theme.XL - theme.XS, corner.x() - place.x() - theme.XL + theme.XS
+            name = p.fontMetrics().elidedText(look.name, Qt.TextElideMode.ElideMiddle, int(min(room, 1e6)))
+            p.drawText(QPointF(left, top + p.fontMetrics().ascent()), name)
         p.restore()
 
-    def _floor(self, transform: QTransform) -> float:
-        """The lower edge of the plot."""
+    def _corner(self, transform: QTransform) -> QPointF:
+        """The lower right corner of the plot."""
         box = self.getViewBox()
-        return math.inf if box is None else transform.mapRect(box.viewRect()).bottom()
+        if box is None:
+            return QPointF(math.inf, math.inf)
+        return transform.mapRect(box.viewRect()).bottomRight()
 
 
 def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:

@@ -17,6 +17,7 @@ from lamella.core.scan.snapshot import snapshot_of_rows
 from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.marks import Display
+from lamella.ui.widgets.plotting import svg_of
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(2013, 0, 2013), (-5, -5, 0), (0, 0, 1)])
@@ -55,3 +56,22 @@ def test_labels_below_do_not_touch_those_beside(qtbot, scale: float) -> None:
     beside, below = places
     assert "0" in beside and "2012" in below
     assert below["2012"].top() >= beside["0"].bottom() - QFontMetrics(axis.style["tickFont"]).descent()
+
+
+def test_labels_of_lines_that_are_longer_than_their_room_are_elided(qtbot) -> None:
+    names = ["the long first name", "the long second name"]
+    rows = snapshot_of_rows(pa.table({"n": [1, 1, 2, 2], "name": names * 2, "y": [1, 2, 3, 4]}), "lines")
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    canvas = ChartCanvas(holder)
+    holder.show()
+    spec = ChartSpec("line", "n", measure="y", aggregate="mean", color="name")
+    canvas.show_data(read_chart(query_of(SnapshotSource(rows)), spec), Display())
+
+    def drawn(width: int) -> str:
+        canvas.resize(width, 400)
+        return svg_of("", canvas.size(), canvas.render)
+
+    wide, narrow = drawn(1_200), drawn(200)
+    assert all(name in wide for name in names)
+    assert not any(name in narrow for name in names) and narrow.count("…") == len(names)
