@@ -131,6 +131,7 @@ class StoreDialog(WorkDialog):
     def _finish(self, result: Any) -> None:
         self.accept_button.hide()
         self.cancel_button.setText("Close")
+        self.reason.say("")
         self.outcome.setText(breakable(visible(self.outcome_of(result))))
         self.outcome.show()
         self._lock(True)

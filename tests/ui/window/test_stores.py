@@ -299,6 +299,7 @@ def test_rows_are_edited_while_a_backup_runs_and_the_store_stays_open_for_it(
         assert store in window.library.stores and dialog.reason.text() == BACKUP_RUNS
         may_go_on.set()
         qtbot.waitUntil(lambda: "copied" in dialog.outcome.text())
+        assert dialog.reason.text() == "", "there is nothing to wait for any more"
     window.store_actions.close(store)
     assert store not in window.library.stores
 
