@@ -13,7 +13,7 @@ from typing import Any
 
 from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
-from lamella.core.phrases import quantity
+from lamella.core.phrases import quantity, size_text
 from lamella.core.scan.checksums import checksum_of
 from lamella.core.store.catalog.connection import PARTS, is_busy
 from lamella.core.store.catalog.queries import Catalog
@@ -42,12 +42,16 @@ def copy_files(
     Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for a name
     that does not belong to the store.
     """
-    copied = total = 0
+    copied = total = done = 0
     damaged = []
+    sizes = {path: source_paths.file(path).stat().st_size for path in named}
+    whole = sum(sizes.values())
     if named:
         target_paths.data.mkdir(exist_ok=True)
     for count, (path, known) in enumerate(sorted(named.items())):
-        job.report(count, len(named), f"{count:,} of {len(named):,} files")
+        files = f"{count:,} of {quantity(len(named), 'file')}"
+        job.report(done, whole, f"{files}, {size_text(done)} of {size_text(whole)}")
+        done += sizes[path]
         source, copy = source_paths.file(path), target_paths.file(path)
         expected = known or checksum_of(source)
         if copy.exists() and checksum_of(copy) == expected:

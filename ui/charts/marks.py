@@ -235,9 +235,8 @@ class EndLabels(pg.GraphicsObject):
     def _corner(self, transform: QTransform) -> QPointF:
         """The lower right corner of the plot."""
         box = self.getViewBox()
-        if box is None:
-            return QPointF(math.inf, math.inf)
-        return transform.mapRect(box.viewRect()).bottomRight()
+        plot: QRectF | None = None if box is None else transform.mapRect(box.viewRect())
+        return QPointF(math.inf, math.inf) if plot is None else plot.bottomRight()
 
 
 def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:

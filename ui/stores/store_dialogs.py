@@ -415,27 +415,28 @@ class RestoreDialog(FolderDialog):
         if not self.folder.field.text():
             self.folder.field.setText(str(folder))
 
-    def look(self) -> Callable[[], tuple[bool, Destination | None]] | None:
+    def look(self) -> Callable[[], tuple[int | None, Destination | None]] | None:
         backup, folder = self.backup.path, self.folder.path
         if backup is None and folder is None:
             return None
         return lambda: (
-            backup is None or is_store(backup),
+            0 if backup is None else folder_bytes(backup) if is_store(backup) else None,
             None if folder is None else destination(folder),
         )
 
-    def _show(self, answer: tuple[bool, Destination | None] | None) -> bool:
-        has_store, place = answer or (True, None)
+    def _show(self, answer: tuple[int | None, Destination | None] | None) -> bool:
+        size, place = answer or (0, None)
+        free = None if place is None else place.free
         about = "The backup is copied to a new folder, compared with its checksums, and opened there."
-        self.say(f"{about} {room_text(0, None if place is None else place.free)}".strip())
+        self.say(f"{about} {room_text(size or 0, free)}".strip())
         why_not = ""
-        if not has_store:
+        if size is None:
             why_not = "There is no store in the folder of the backup."
         elif place is not None and place.is_occupied:
             why_not = f"{place.path} already exists. Choose a new folder."
         elif place is not None:
             why_not = place.problem
-        self.reason.say(why_not)
+        self.reason.say(why_not or lacks_room(size or 0, free))
         return self.backup.path is not None and place is not None and not why_not
 
     def work(self) -> Callable[[Job], Backup]:

@@ -13,7 +13,8 @@ import pytest
 
 from lamella import Store
 from lamella.core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import size_text
 from lamella.core.store.table import Table
 from tests.mounts import seen_read_only
 from tests.property.damage import flip_bit
@@ -295,6 +296,14 @@ def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path
         stop.set()
         writer.join()
     assert failed == []
+
+
+def test_the_progress_of_a_backup_is_that_of_its_bytes(store: Store, tmp_path: Path) -> None:
+    store["small"].insert({"word": ["x"] * 1_500})
+    reports = list[Progress]()
+    backup = store.backup(tmp_path / "copy", job=Job(reports.append))
+    assert reports[0].done == 0 and reports[0].total == backup.bytes
+    assert reports[0].text == f"0 of {backup.copied} files, 0 bytes of {size_text(backup.bytes)}"
 
 
 @pytest.mark.parametrize("earlier", [False, True])

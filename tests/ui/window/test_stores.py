@@ -261,7 +261,7 @@ def test_a_backup_is_made_and_restored_and_opened(
     assert not restoring.accept_button.isEnabled()
     restoring.folder.field.setText(str(tmp_path / "back"))
     qtbot.waitUntil(restoring.accept_button.isEnabled)
-    assert "are free there" in restoring.about.text()
+    assert "It takes up to" in restoring.about.text() and "are free there" in restoring.about.text()
     assert carry_out(qtbot, restoring).startswith("Restored to")
     qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
     qtbot.waitUntil(lambda: window.store_actions.current_page is not page)
