@@ -148,6 +148,18 @@ class Counted(Unreported):
         self._outer.report(self._done, self.total, self._text(self._done, self.total))
 
 
+class Part(Unreported):
+    """A part of a job: its progress moves that of the whole job from `done` by `size` of `total`."""
+
+    def __init__(self, outer: Job, done: int, size: int, total: int, text: str) -> None:
+        super().__init__(outer)
+        self._before, self._size, self._whole, self._text = done, size, total, text
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        share = Progress(done, total).fraction or 0.0
+        self._outer.report(self._before + round(self._size * share), self._whole, self._text)
+
+
 class _OfThread(threading.local):
     job: Job | None = None
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lamella.core.errors import Cancelled
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Part
 
 
 def test_a_cancel_during_registration_is_not_lost() -> None:
@@ -33,3 +33,17 @@ def test_interrupts_are_called_while_their_block_runs_and_not_after() -> None:
     with pytest.raises(Cancelled), job.interrupted_by(lambda: heard.append("third")):
         heard.append("ran")
     assert heard == ["second"]
+
+
+def test_a_part_moves_the_progress_of_the_whole_job() -> None:
+    job = Job()
+    part = Part(job, 100, 50, 200, "second of two")
+    part.report(0, 10, "its own text")
+    assert (job.progress.done, job.progress.total, job.progress.text) == (100, 200, "second of two")
+    part.report(5, 10)
+    assert job.progress.done == 125
+    part.report(10, 10)
+    assert job.progress.done == 150
+    job.cancel()
+    with pytest.raises(Cancelled):
+        part.report(10)

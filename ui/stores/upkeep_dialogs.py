@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
 from lamella.core.errors import LamellaError, visible
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job, Part, Progress
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.importing import copy_readable_rows
 from lamella.core.store.maintenance import Compaction, CompactionPlan
@@ -88,16 +88,27 @@ class CompactDialog(StoreDialog):
         self.offer(f"Compact {quantity(count, 'table')}")
 
     def work(self) -> Callable[[Job], Upkeep]:
-        store, names, vacuum = self._store, [plan.table for plan in self._plans], self.vacuum.isChecked()
+        store, plans, vacuum = self._store, self._plans, self.vacuum.isChecked()
 
         def run(job: Job) -> Upkeep:
-            compactions = tuple(store[name].maintenance.compact(job=job) for name in names)
-            return Upkeep(compactions, vacuum=store.maintenance.vacuum() if vacuum else None)
+            compactions, done = [], 0
+            sizes = [max(1, plan.bytes) for plan in plans]
+            for number, (plan, size) in enumerate(zip(plans, sizes, strict=True), 1):
+                text = f"{visible(plan.table)}: {number:,} of {quantity(len(plans), 'table')}"
+                part = Part(job, done, size, sum(sizes), text)
+                part.report(0)
+                compactions.append(store[plan.table].maintenance.compact(job=part))
+                done += size
+            return Upkeep(tuple(compactions), vacuum=store.maintenance.vacuum() if vacuum else None)
 
         return run
 
     def outcome_of(self, result: Upkeep) -> str:
-        lines = [f"• {compaction}" for compaction in result.compactions]
+        # those of files first: the others are many small ones
+        compactions = sorted(result.compactions, key=lambda compaction: not compaction.files_before)
+        lines = [f"• {compaction}" for compaction in compactions[:MOST_PLANS]]
+        if len(compactions) > MOST_PLANS:
+            lines.append(f"• and {quantity(len(compactions) - MOST_PLANS, 'more table')}")
         return "\n".join(lines + ([_freed_text(result.vacuum)] if result.vacuum is not None else []))
 
 

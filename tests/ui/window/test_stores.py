@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import size_text
 from lamella.core.store.store import StoreMaintenance
 from lamella.ui import theme
@@ -27,6 +27,7 @@ from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
 from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog
 from lamella.ui.stores.store_page import StorePage
 from lamella.ui.stores.upkeep_dialogs import (
+    MOST_PLANS,
     CompactDialog,
     ExpireDialog,
     SalvageDialog,
@@ -117,6 +118,22 @@ def test_compacting_says_first_what_it_does_and_then_what_became_of_the_same_fil
     again = press(qtbot, page, "compact", CompactDialog)
     assert "Nothing to do" in again.about.text() and not again.accept_button.isEnabled()
     again.reject()
+
+
+def test_compacting_many_tables_shows_its_progress_and_fits_on_the_screen(
+    qtbot: QtBot, page: StorePage, store: Store
+) -> None:
+    for number in range(40):
+        store.create_table(f"small {number}", {"n": [1]})
+    dialog = press(qtbot, page, "compact", CompactDialog)
+    reports = list[Progress]()
+    done = dialog.work()(Job(reports.append))
+    first = reports[0]
+    assert (first.done, first.text.partition(": ")[2]) == (0, f"1 of {len(done.compactions)} tables")
+    outcome = dialog.outcome_of(done).splitlines()
+    assert len(outcome) == MOST_PLANS + 2 and outcome[0].startswith("• orders: ")
+    assert outcome[-2] == f"• and {len(done.compactions) - MOST_PLANS} more tables"
+    dialog.reject()
 
 
 def test_versions_expire_and_their_room_is_freed(qtbot: QtBot, page: StorePage, store: Store) -> None:
