@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
@@ -48,7 +48,10 @@ class ChartedTab(Tab, Protocol):
 
 
 class Charting(QObject):
-    """Shows the chart of a tab. No chart code is loaded before the first chart is shown."""
+    """Shows the chart of a tab. No chart code is loaded before the first chart is shown. `x_chosen` has the
+    column that was chosen for the horizontal axis."""
+
+    x_chosen = Signal(str)
 
     def __init__(self, tab: ChartedTab, place: QHBoxLayout, choices: Path) -> None:
         """`place` is the layout that holds the grid; `choices` is the file that remembers export options."""
@@ -57,6 +60,7 @@ class Charting(QObject):
         self.view: ChartView | None = None
         self._conditions: dict[frozenset[str], Filter] = {}
         self._whole: list[str] = []
+        self._x = ""
         tab.loader.loaded.connect(self._follow)
         tab.steps.bar.chart.clicked.connect(self.hide)
 
@@ -172,6 +176,11 @@ class Charting(QObject):
         before = [self._conditions[key]] if key in self._conditions else []
         self._conditions[key] = condition
         self._tab.filter_by_card(condition, before)
+
+    def _note_x(self) -> None:
+        if self.view is not None and self.is_shown and self.view.spec.x != self._x:
+            self._x = self.view.spec.x
+            self.x_chosen.emit(self._x)
 
     def _update_chip(self) -> None:
         chip = self._tab.steps.bar.chart
@@ -296,6 +305,7 @@ class Charting(QObject):
             self.view.export_requested.connect(self.export)
             self.view.closed.connect(self.hide)
             self.view.changed.connect(self._update_chip)
+            self.view.changed.connect(self._note_x)
         return self.view
 
 

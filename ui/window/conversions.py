@@ -34,13 +34,9 @@ class Conversions(QObject):
 
     def add_to(self, menu: QMenu, name: str | None) -> None:
         """Add an entry that appears once the column is known to look like numbers or dates."""
+        if name is None or not self._can_convert(name):
+            return
         tab = self._tab
-        of_file = tab.table is None and takes_types(tab.dataset)
-        if name is None or not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
-            return
-        schema = tab.content.lines.source.schema if tab.content is not None else pa.schema([])
-        if name not in schema.names or not pa.types.is_string(schema.field(name).type):
-            return
         action = menu.addAction("")
         action.setVisible(False)
         dataset = tab.dataset
@@ -48,6 +44,34 @@ class Conversions(QObject):
             lambda job: looks_like(_first(dataset, name)), partial(self._offer, action, name), owner=self,
             quiet=True, text=f"Looking at {name}",
         )  # fmt: skip
+
+    def suggest_dates(self, name: str) -> None:
+        """Offer to read a column as dates, if it is text that looks like them: for the axis of a chart."""
+        if not self._can_convert(name):
+            return
+        tab, dataset = self._tab, self._tab.dataset
+
+        def suggest(goal: Goal | None) -> None:
+            if goal == "dates":
+                tab.messages.say(
+                    f"{name} is text that looks like dates. Charts have units of time for dates only.",
+                    ("Read as dates…", partial(self.ask, name, "dates")),
+                    stays=True,
+                )
+
+        tab.tasks.read(
+            lambda job: looks_like(_first(dataset, name)), suggest, owner=self, quiet=True,
+            text=f"Looking at {name}",
+        )  # fmt: skip
+
+    def _can_convert(self, name: str) -> bool:
+        """Whether it is a column of text of a table or a file, not one that steps compute."""
+        tab = self._tab
+        of_file = tab.table is None and takes_types(tab.dataset)
+        if not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
+            return False
+        schema = tab.content.lines.source.schema if tab.content is not None else pa.schema([])
+        return name in schema.names and bool(pa.types.is_string(schema.field(name).type))
 
     def _offer(self, action: QAction, name: str, goal: Goal | None) -> None:
         if goal is None or not shiboken6.isValid(action):

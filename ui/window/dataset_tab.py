@@ -130,6 +130,7 @@ class DatasetTab(QWidget):
         self.comparing = Comparing(self, self._beside, exports)
         self.finding = Finding(self, self._beside)
         self._connect()
+        self.charting.x_chosen.connect(self.conversions.suggest_dates)
         self.saved_state = TabState(self)
         self.reload(from_top=True)
 

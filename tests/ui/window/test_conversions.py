@@ -150,6 +150,23 @@ def test_which_part_of_dates_in_doubt_comes_first_is_asked(
     assert tab.dataset.read(["d"])["d"].to_pylist() == [dt.date(2025, *day) for day in days]
 
 
+def test_a_chart_of_texts_that_look_like_dates_offers_to_read_them(window, store, settled, qtbot) -> None:
+    days = ["1/2/12", "10/22/12", "10/23/12"]
+    store.create_table("visits", {"n": [1, 2, 3], "day": days, "city": ["Rome", "Oslo", "Bern"]})
+    window.opening.open_key((str(store.path), "visits"))
+    tab = settled()
+    tab.charting.draw(["city"])
+    qtbot.waitUntil(lambda: tab.charting.view.data is not None)
+    tab.charting.draw(["day"])
+    qtbot.waitUntil(lambda: [button.text() for button in tab.messages.buttons] == ["Read as dates…"])
+    assert "day is text that looks like dates" in tab.messages.label.text()
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: [button.text() for button in tab.messages.buttons] == ["Read as dates"])
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: tab.view.schema.field("day").type == pa.date32())
+    qtbot.waitUntil(lambda: bool(tab.charting.view.data) and tab.charting.view.data.x.form == "moments")
+
+
 def a_workbook(folder: Path) -> Path:
     rows = [["Statement"], ["day", "amount"], *zip(TEXTS["day"], TEXTS["amount"], strict=True)]
     return workbook(folder / "bank.xlsx", {"May": rows})
