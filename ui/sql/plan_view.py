@@ -54,6 +54,10 @@ class SharePainter(QStyledItemDelegate):
         painter.restore()
 
 
+MOST_WIDTH = 480
+"""The width in pixels that the names of operators take if they need it; more are cut off."""
+
+
 class PlanView(QWidget):
     def __init__(self, plan: SqlPlan, statement: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -152,6 +156,8 @@ class PlanView(QWidget):
         widths = _WIDTHS if self.is_measured else (_WIDTHS[0], 120)
         for column, width in enumerate(widths):
             header.resizeSection(column, look.px(width))
+        names = min(self.tree.sizeHintForColumn(0), look.px(MOST_WIDTH))
+        header.resizeSection(0, max(header.sectionSize(0), names))
         header.setStretchLastSection(True)
         if self.is_measured:
             self.tree.setItemDelegateForColumn(_SHARE_COLUMN, SharePainter(self.tree))

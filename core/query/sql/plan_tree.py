@@ -154,7 +154,9 @@ class _PlanReader:
         estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
         timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
         below = dropped_by(node) or dropped
-        details = (self._detail(key, value, node) for key, value in info.items() if value)
+        details = (
+            self._detail(key, value, node) for key, value in info.items() if value and key != "Function"
+        )
         return Operator(
             self._title(node, dropped),
             tuple(detail for detail in details if detail),
