@@ -229,7 +229,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "filter_between": on(partial(_filter_selection, between=True)),
         "filter_any": on(partial(_filter_selection, between=False)),
         "table_details": on(lambda tab: tab.inspector.show_page("table")),
-        "history": on(lambda tab: tab.inspector.show_page("history")),
+        "history": on(_show_history),
         "compare": on(lambda tab: tab.comparing.ask(tab.steps.others())),
         "next_difference": on(lambda tab: tab.comparing.go_on()),
         "previous_difference": on(lambda tab: tab.comparing.go_on(backwards=True)),
@@ -360,6 +360,12 @@ def _select_row(tab: DatasetTab) -> None:
 def _show_rows_of_group(tab: DatasetTab) -> None:
     if tab.grid.selection.current is not None:
         tab.open_group(tab.grid.selection.current[0])
+
+
+def _show_history(tab: DatasetTab) -> None:
+    """Show the history, and give it the keyboard, so that arrows choose a version and F1 is about it."""
+    tab.inspector.show_page("history")
+    tab.inspector.history_page.list.setFocus()
 
 
 def _toggle_builder(tab: DatasetTab) -> None:

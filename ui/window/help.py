@@ -25,6 +25,7 @@ PAGES = {
     "lamella.ui.steps.editors.StepEditor": "queries.md",
     "lamella.ui.steps.editors.SqlEditor": "sql.md",
     "lamella.ui.steps.join_editor.JoinEditor": "relations.md",
+    "lamella.ui.charts.form.ChartForm": "charts.md#types",
     "lamella.ui.charts.view.ChartView": "charts.md",
     "lamella.ui.bench.benchmark_panel.BenchmarkPanel": "benchmark.md",
     "lamella.ui.bench.saved_runs.ResultsBrowser": "benchmark.md",
@@ -34,7 +35,9 @@ PAGES = {
     "lamella.ui.dialogs.file_import.FileImportDialog": "text-files.md",
     "lamella.ui.dialogs.file_import.ReadingDialog": "text-files.md",
     "lamella.ui.dialogs.open_import.ImportDialog": "files.md",
+    "lamella.ui.sql.results.ResultPages": "console.md#results",
     "lamella.ui.sql.console.SqlConsole": "console.md",
+    "lamella.ui.relations.form.RelationForm": "relations.md#declare",
     "lamella.ui.relations.relations_tab.RelationsTab": "relations.md#in-the-window",
     "lamella.ui.indexes.manager.IndexesDialog": "indexes.md#indexes-in-the-window",
     "lamella.ui.find.bar.FindBar": "search.md#find-in-the-window",
@@ -51,6 +54,7 @@ PAGES = {
     "lamella.ui.profiles.view.ProfilesView": "window.md#all-columns",
     "lamella.ui.settings.page.SettingsPage": "command-line.md#settings",
     "lamella.ui.window.pending_tab.PendingTab": "window.md",
+    "lamella.ui.window.dataset_tab.DatasetTab": "window.md#the-grid",
 }
 """Pages by the widget that has the keyboard, or one that contains it; subclasses come before their bases."""
 

@@ -23,13 +23,27 @@ def listed(viewer: HelpViewer) -> list[str]:
     return [viewer.list.item(row).text() for row in range(viewer.list.count())]
 
 
-def test_help_opens_at_the_guide_and_at_the_page_on_what_has_the_keyboard(qtbot, window, file_tab, viewer):
-    assert viewer.isVisible() and viewer.address == "guide.md"
+def test_help_opens_at_the_page_on_what_has_the_keyboard_or_at_the_guide(qtbot, window, file_tab, viewer):
+    assert viewer.isVisible() and viewer.address == "window.md#the-grid"
+    assert page_of(None) == page_of(window.sidebar) == "guide.md"
     window.commands["filter"].trigger()
     qtbot.waitUntil(lambda: file_tab.steps.editor is not None)
     assert page_of(file_tab.steps.editor.builder) == "filters.md"
     window.help.show(page_of(file_tab.steps.editor.builder))
     assert viewer.address == "filters.md" and window.help.viewer is viewer
+
+
+def test_help_is_about_the_grid_the_history_or_the_chart_with_the_keyboard(qtbot, window, table, settled):
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    assert page_of(tab.grid) == "window.md#the-grid"
+    window.commands["history"].trigger()
+    page = tab.inspector.history_page
+    qtbot.waitUntil(page.list.hasFocus)
+    assert page_of(QApplication.focusWidget()) == "compare.md#the-history-in-the-window"
+    window.commands["chart"].trigger()
+    qtbot.waitUntil(lambda: tab.charting.view is not None)
+    assert page_of(tab.charting.view.form.boxes["x"]) == "charts.md#types"
 
 
 @pytest.mark.slow
