@@ -248,8 +248,21 @@ class ChartForm(QFrame):
             advice = f"Did you mean {guesses}?" if guesses else "Down lists those that can be chosen."
             return f"There is no column '{visible(name)}'. {advice}"
         if not fits(spec.kind, role, self._types[name]):
-            return spec.misfit(role, self._types)
+            return f"{spec.misfit(role, self._types)}{self._advice_on_fields(role, name)}"
         return ""
+
+    def _advice_on_fields(self, role: str, name: str) -> str:
+        """How a field of a struct is drawn; empty for other columns."""
+        if not pa.types.is_struct(self._types[name]):
+            return ""
+        fields = [
+            f"'{visible(column)}'"
+            for column, kind in self._types.items()
+            if column.startswith(f"{name}.") and fits(self.spec.kind, role, kind)
+        ]
+        if fields:
+            return f" Did you mean {' or '.join(fields[:3])}?"
+        return " A field of it can be a column: Fields as columns…, in the menu of its header."
 
     def _say(self, text: str, is_problem: bool = False) -> None:
         """Show why a column was not taken, or what became of it."""

@@ -16,6 +16,9 @@ TYPES = {
     "carrier": pa.string(),
     "carrier_id": pa.int64(),
     "tags": pa.list_(pa.string()),
+    "place": pa.struct([("lat", pa.float64())]),
+    "home": pa.struct([("lat", pa.float64()), ("town", pa.string())]),
+    "home.lat": pa.float64(),
 }
 
 
@@ -61,6 +64,17 @@ def test_the_distinct_values_of_a_text_along_y_are_counted(form: ChartForm, befo
         (
             ChartSpec("line", "day"), "measure", "tags",
             "Y takes single values, and 'tags' is list<item: string>. Choose another column.",
+        ),
+        (
+            ChartSpec("scatter", "delay", "carrier_id"), "y", "place",
+            "Y of a scatter plot takes numbers or times, and 'place' is struct<lat: double>. Choose another "
+            "column, or a heat map. A field of it can be a column: Fields as columns…, in the menu of its "
+            "header.",
+        ),
+        (
+            ChartSpec("line", "day"), "color", "home",
+            "Colour takes single values, and 'home' is struct<lat: double, town: string>. Choose another "
+            "column. Did you mean 'home.lat'?",
         ),
         (ChartSpec("area", "day"), "x", "", "An area chart needs a column for X."),
         (
