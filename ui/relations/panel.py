@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -157,8 +158,11 @@ class ConnectionPanel(QFrame):
             head.setFont(0, look.font("caption", bold=True))
             head.setForeground(0, look.color("muted"))
             figures = look.tabular_font("caption")
+            pairs = Counter(map(_tables, listed))
             for connection in listed:
                 text = connection.text if connection.is_suggested else connection.name
+                if pairs[_tables(connection)] > 1 and not connection.is_suggested:
+                    text = f"{connection.name}: {connection.text}"
                 item = self._items[connection.name] = QTreeWidgetItem(head, [visible(text)])
                 item.setData(0, NAME, connection.name)
                 item.setFont(1, figures)
@@ -259,6 +263,10 @@ ACTS = {
     "rename": "Rename…",
     "remove": "Remove",
 }
+
+
+def _tables(connection: Connection) -> frozenset[str]:
+    return frozenset((connection.from_table, connection.to_table))
 
 
 def _state(connection: Connection) -> str:

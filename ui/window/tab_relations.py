@@ -112,9 +112,15 @@ class TabRelations(QObject):
         if links and not menu.isEmpty():
             menu.addSeparator()
         for link in links:
-            menu.addAction(without_mnemonic(visible(follow_text(link))), partial(self.follow, link))
+            text = follow_text(link, self._has_rivals(link))
+            menu.addAction(without_mnemonic(visible(text)), partial(self.follow, link))
         for link in links:
-            menu.addAction(without_mnemonic(visible(join_text(link))), partial(self.join, link))
+            text = join_text(link, self._has_rivals(link))
+            menu.addAction(without_mnemonic(visible(text)), partial(self.join, link))
+
+    def _has_rivals(self, link: Link) -> bool:
+        """Whether another link leads to the same table."""
+        return sum(other.other == link.other for other in self.links) > 1
 
     def join(self, link: Link) -> None:
         """Add a step that joins the columns of the other table by the keys of a link."""
@@ -169,15 +175,22 @@ class TabRelations(QObject):
         self._mark()  # even for the same links, since other steps may be shown
 
 
-def follow_text(link: Link) -> str:
-    """Such as "Follow to airlines"; for a row that others point at, with the name of their column."""
+def follow_text(link: Link, has_rivals: bool = False) -> str:
+    """Such as "Follow to airlines"; for a row that others point at, with the name of their column. With the
+    columns of both ends if another link leads to the same table."""
     by = "" if link.direction == "out" else f" ({', '.join(link.other_columns)})"
-    return f"Follow to {link.other}{by}"
+    return f"Follow to {link.other}{_columns_text(link) if has_rivals else by}"
 
 
-def join_text(link: Link) -> str:
+def join_text(link: Link, has_rivals: bool = False) -> str:
     by = "" if link.direction == "out" else f" by {', '.join(link.other_columns)}"
-    return f"Join the columns of {link.other}{by}"
+    return f"Join the columns of {link.other}{_columns_text(link) if has_rivals else by}"
+
+
+def _columns_text(link: Link) -> str:
+    """Such as " (boss → id)": from the column that points to the one it points at."""
+    ends = [", ".join(link.columns), ", ".join(link.other_columns)]
+    return f" ({' → '.join(ends if link.direction == 'out' else ends[::-1])})"
 
 
 def join_of(link: Link, other_names: Sequence[str]) -> Join:

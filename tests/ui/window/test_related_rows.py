@@ -243,6 +243,23 @@ def test_a_table_that_leads_to_itself_is_followed_within_its_tab(
     qtbot.waitUntil(lambda: current(people, "name") == "Dan")
 
 
+def test_relations_of_the_same_two_tables_are_named_by_their_columns(
+    qtbot: QtBot, window: MainWindow, store: Store, shown_table
+) -> None:
+    store.create_table("staff", {"chief": [None, 0, 0], "deputy": [1, 1, None]})
+    for column in ("chief", "deputy"):
+        store.relations.declare(f"staff.{column}", "staff._id")
+    tab = shown_table("staff")
+
+    def entries(column: str) -> list[str]:
+        menu = QMenu(window)
+        tab.relations.add_to(menu, column)
+        return [action.text() for action in menu.actions()]
+
+    assert entries("chief") == ["Follow to staff (chief → _id)", "Join the columns of staff (chief → _id)"]
+    assert entries("_id")[:2] == ["Follow to staff (chief → _id)", "Follow to staff (deputy → _id)"]
+
+
 def test_the_cell_menu_follows_where_the_column_takes_part(
     qtbot: QtBot, window: MainWindow, shown_table, settled: Settled, go_to
 ) -> None:

@@ -266,6 +266,24 @@ def test_after_a_suggestion_the_next_one_is_selected(qtbot: QtBot, diagram: Rela
     assert diagram.panel.columns.text() == (left[0] if left else "")
 
 
+def test_relations_of_the_same_two_tables_are_listed_with_their_columns(
+    qtbot: QtBot, window: MainWindow, store: Store, airlines: None
+) -> None:
+    store.relations.declare("flights.number", "airlines._id", "number")
+    window.library.refresh()
+    window.commands["relations"].trigger()
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    current = window.diagrams.current
+    assert current is not None
+    settle(qtbot, current)
+    tops = current.panel.list.topLevelItem(0)
+    assert [tops.child(row).text(0) for row in range(tops.childCount())] == [
+        "carrier: flights.carrier → airlines.code",
+        "chief",
+        "number: flights.number → airlines._id",
+    ]
+
+
 @pytest.mark.slow
 def test_renaming_and_removing_with_keys_and_undo(
     qtbot: QtBot, diagram: RelationsTab, window: MainWindow
