@@ -398,6 +398,7 @@ class RestoreDialog(FolderDialog):
         near: Path | None = None,
     ) -> None:
         super().__init__("Restore a backup", "Restore", tasks, parent)
+        self._near, self._proposal = near, ""
         self.backup = FolderField("Folder of the backup", str(backup or ""), tasks)
         self.folder = FolderField("Folder of the store", "", tasks)
         self.form.addRow("Backup", self.backup)
@@ -407,13 +408,23 @@ class RestoreDialog(FolderDialog):
         self._show(None)
         self._look()
         (self.backup if backup is None else self.folder).setFocus()
-        if near is not None:
-            tasks.read(lambda job: free_name(near), self._propose, self._fail,
-                       owner=self, quiet=True, may_be_endless=True)  # fmt: skip
+        self.backup.changed.connect(self._find_name)
+        self._find_name()
 
-    def _propose(self, folder: Path) -> None:
-        if not self.folder.field.text():
-            self.folder.field.setText(str(folder))
+    def _find_name(self) -> None:
+        """Propose the backup's own name, with a number if it exists, unless another was typed."""
+        backup = self.backup.path
+        if self._near is None or backup is None or not backup.name:
+            return
+        folder = self._near / backup.name
+
+        def propose(free: Path) -> None:
+            if self.backup.path == backup and self.folder.field.text() in ("", self._proposal):
+                self._proposal = str(free)
+                self.folder.field.setText(self._proposal)
+
+        self._tasks.read(lambda job: free_name(folder), propose, self._fail,
+                        owner=self, quiet=True, may_be_endless=True)  # fmt: skip
 
     def look(self) -> Callable[[], tuple[int | None, Destination | None]] | None:
         backup, folder = self.backup.path, self.folder.path

@@ -376,7 +376,7 @@ class StoreActions(QObject):
         from lamella.ui.stores.store_dialogs import RestoreDialog
 
         window = self._window
-        dialog = RestoreDialog(window.tasks, widget_of(window), near=self._near() / "restored")
+        dialog = RestoreDialog(window.tasks, widget_of(window), near=self._near())
 
         def open_backup(backup: Backup) -> None:
             self.open(backup.path)

@@ -195,22 +195,29 @@ def test_a_restore_proposes_a_free_name_and_waits_for_both_folders(
     qtbot: QtBot, tasks: Tasks, store: Store, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.backup(tmp_path / "medium" / "safe")
-    (tmp_path / "restored").mkdir()
+    near = tmp_path / "stores"
+    (near / "safe").mkdir(parents=True)
 
     def is_store(folder: Path) -> bool:
         disk.wait(folder)
         return folder.name == "safe"
 
     monkeypatch.setattr(store_dialogs, "is_store", is_store)
-    dialog = shown(qtbot, RestoreDialog(tasks, near=tmp_path / "restored"))
-    assert isinstance(dialog, RestoreDialog)
-    qtbot.waitUntil(lambda: dialog.folder.path == tmp_path / "restored 2")
+    dialog = shown(qtbot, RestoreDialog(tasks, near=near))
+    assert isinstance(dialog, RestoreDialog) and dialog.folder.path is None
+    dialog.backup.field.setText(str(tmp_path / "weekly"))
+    qtbot.waitUntil(lambda: dialog.folder.path == near / "weekly")
     dialog.backup.field.setText(str(disk.folder / "safe"))
+    qtbot.waitUntil(lambda: dialog.folder.path == near / "safe 2")
     qtbot.waitUntil(lambda: disk.folder / "safe" in disk.looks)
     assert not dialog.accept_button.isEnabled()
     disk.answers.set()
     qtbot.waitUntil(dialog.accept_button.isEnabled)
     assert threading.main_thread() not in disk.threads
+    dialog.folder.field.setText(str(near / "mine"))
+    dialog.backup.field.setText(str(tmp_path / "other"))
+    qtbot.waitUntil(lambda: not tasks.running)
+    assert dialog.folder.path == near / "mine", "a name that was typed stays"
 
 
 def test_a_folder_is_chosen_once_its_disk_has_answered(
