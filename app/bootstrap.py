@@ -37,25 +37,25 @@ def application() -> QApplication:
 
 
 def run(
-    named: Sequence[Path | str],
+    names: Sequence[Path | str],
     with_sample: bool = False,
     new_window: bool = False,
-    chosen: Sequence[str] = (),
+    setting_texts: Sequence[str] = (),
 ) -> int:
     """Run the event loop and return its exit code, or end the process where reads never answer. Raises
     LamellaError, after showing it, if the window cannot be shown."""
-    files = [path_or_address(each) for each in named]
+    files = [path_or_address(each) for each in names]
     qt = application()
     collector, server = GarbageCollector(), LaunchServer()
     handler = logs.start()
     logs.install()
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
     try:
-        if with_sample or new_window or chosen:
+        if with_sample or new_window or setting_texts:
             launch.listen_if_first(server)
         elif launch.hand_over(files, server):
             return 0
-        code = _show(qt, collector, server, files, with_sample, chosen)
+        code = _show(qt, collector, server, files, with_sample, setting_texts)
     finally:
         collector.stop()
         server.close()
@@ -76,7 +76,7 @@ def _show(
     server: LaunchServer,
     files: Sequence[Path],
     with_sample: bool,
-    chosen: Sequence[str],
+    setting_texts: Sequence[str],
 ) -> int:
     # Not needed by a launch that hands its files over.
     from lamella.app import crash
@@ -86,7 +86,7 @@ def _show(
     collector.skip_existing()
     try:
         macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it filters every Qt event
-        program = Program(restores=True, chosen=chosen)
+        program = Program(restores=True, setting_texts=setting_texts)
         program.restore(opens_current=not files and not with_sample)
     except LamellaError as problem:
         ErrorDialog(problem).exec()

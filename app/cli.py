@@ -37,8 +37,8 @@ def _main(words: list[str]) -> int:
 def _run_command(arguments: argparse.Namespace) -> int:
     """Run a command and return its exit code. Files that it read are checked in the background; those not yet
     checked when the output is complete are waited for, briefly. Output from damaged files is not valid."""
-    known = sys.modules.get("lamella.core.scan.file_checks")
-    before = len(known.checks.damaged_reads) if known else 0
+    module = sys.modules.get("lamella.core.scan.file_checks")
+    before = len(module.checks.damaged_reads) if module else 0
     code = _run_and_log(arguments.work, arguments)
     loaded = sys.modules.get("lamella.core.scan.file_checks")
     if loaded is None or code != OK:

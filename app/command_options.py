@@ -311,9 +311,9 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of how a file is read that are given on the command line."""
     from lamella.core.datasets.options import READING
 
-    named = {option.name: getattr(arguments, option.name) for option in READING}
-    chosen = {name: value for name, value in named.items() if value is not None}
-    return chosen if arguments.ragged == "refuse" else {"ragged": arguments.ragged, **chosen}
+    values = {option.name: getattr(arguments, option.name) for option in READING}
+    options = {name: value for name, value in values.items() if value is not None}
+    return options if arguments.ragged == "refuse" else {"ragged": arguments.ragged, **options}
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -473,7 +473,7 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="TARGET", help=f"a file or address: {', '.join(f.suffixes[0] for f in FORMATS)}"
     )
-    ids = ", ".join(known.id for known in FORMATS)
+    ids = ", ".join(format.id for format in FORMATS)
     parser.add_argument("--format", metavar="NAME", help=f"if the suffix of TARGET does not tell: {ids}")
     parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="only these columns")
     parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
@@ -494,7 +494,7 @@ def export(parser: argparse.ArgumentParser) -> None:
 def _add_format_option(
     group: argparse._ArgumentGroup, name: str, pairs: Sequence[tuple[Format, Option]]
 ) -> None:
-    formats = ", ".join(known.id for known, _ in pairs)
+    formats = ", ".join(format.id for format, _ in pairs)
     option = pairs[0][1]
     text = f"{formats}: {option.help}".replace("%", "%%")
     if option.kind == "switch":

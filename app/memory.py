@@ -89,11 +89,13 @@ class Layouts:
 
     def get(self, key: Sequence[str]) -> dict[str, Any]:
         """The layout, empty if there is none."""
-        return next((layout for known, layout in self._read() if known == list(key)), {})
+        return next((layout for layout_key, layout in self._read() if layout_key == list(key)), {})
 
     def save(self, key: Sequence[str], layout: dict[str, Any]) -> None:
         """Save as the newest layout. An empty layout, or one that is too long, removes the saved one."""
-        layouts = [(known, layout_kept) for known, layout_kept in self._read() if known != list(key)]
+        layouts = [
+            (layout_key, layout_kept) for layout_key, layout_kept in self._read() if layout_key != list(key)
+        ]
         entries = [*layouts, (list(key), layout)] if layout else layouts
         texts = [len(json.dumps(entry)) for entry in entries]
         while entries and (len(entries) > MOST_LAYOUTS or sum(texts) > LONGEST_LAYOUTS):
@@ -103,7 +105,11 @@ class Layouts:
         ]
         write_object(
             self._path,
-            {"layouts": [{"key": known, "layout": entry_layout} for known, entry_layout in entries_kept]},
+            {
+                "layouts": [
+                    {"key": layout_key, "layout": entry_layout} for layout_key, entry_layout in entries_kept
+                ]
+            },
         )
 
     def _read(self) -> list[tuple[list[str], dict[str, Any]]]:

@@ -116,12 +116,12 @@ class Program:
     are opened after the window is shown; without a store to import into, files can still be viewed.
     """
 
-    def __init__(self, restores: bool = False, chosen: Sequence[str] = ()) -> None:
-        """`restores`: whether the workspace is saved, and restored by `restore`. `chosen` are the settings of
-        the command line for this run."""
+    def __init__(self, restores: bool = False, setting_texts: Sequence[str] = ()) -> None:
+        """`restores`: whether the workspace is saved, and restored by `restore`. `setting_texts` are the
+        settings of the command line for this run."""
         settings, unread = settings_file.load(settings_file.settings_path())
         problems: list[LamellaError] = [*unread, *settings_file.take_environment(settings, os.environ)]
-        settings_file.take_command_line(settings, chosen)
+        settings_file.take_command_line(settings, setting_texts)
         settings_file.apply_limits(settings)
         settings_file.apply_servers(settings)
         look = theme.current()
@@ -255,9 +255,9 @@ class Program:
 
         self.tasks.read(read, self._open_tables, owner=self.window, quiet=True, may_be_endless=True)
 
-    def _open_tables(self, named: Sequence[NamedTable]) -> None:
+    def _open_tables(self, tables: Sequence[NamedTable]) -> None:
         opening = self.window.opening
-        for each in named:
+        for each in tables:
             if each.table is None:
                 opening.open_paths([each.path])
             elif each.is_of_store:
@@ -324,8 +324,8 @@ class OpenStores:
 def open_stores(settings: Settings, job: Job) -> OpenStores:
     """Open the stores. Blocks. "My tables" replaces a store chosen in the settings that cannot be opened."""
     problems: list[LamellaError] = []
-    chosen = settings["default_store"]
-    home = _usable(Path(chosen), problems) if chosen else None
+    default_store = settings["default_store"]
+    home = _usable(Path(default_store), problems) if default_store else None
     home, no_home = (home, None) if home else _my_tables(problems)
     stores = [home] if home else []
     try:

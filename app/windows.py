@@ -97,9 +97,9 @@ class Windows(QObject):
         before.clear()
         before.update(now)
         for each_window in self._other_windows(window):
-            known = {entry.path: entry for entry in each_window.library.listing}
-            self._list_stores(each_window, opened - known.keys())
-            if any(path in known and known[path] != now[path] for path in changed):
+            entries = {entry.path: entry for entry in each_window.library.listing}
+            self._list_stores(each_window, opened - entries.keys())
+            if any(path in entries and entries[path] != now[path] for path in changed):
                 each_window.library.refresh()
 
     def _list_stores(self, window: MainWindow, places: Iterable[Path]) -> None:

@@ -46,7 +46,7 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        super().__init__(_joined(what, why, fix))
+        super().__init__(_join_sentences(what, why, fix))
 
     def fix_in(self, place: Place) -> str:
         """What to do, in the words of the place where the error is read."""
@@ -54,7 +54,11 @@ class LamellaError(Exception):
 
     def text_in(self, place: Place) -> str:
         """The whole message, in the words of the place where it is read."""
-        return _joined(self.what, self.why, self.fix_in(place)) if isinstance(self.fix, Advice) else str(self)
+        return (
+            _join_sentences(self.what, self.why, self.fix_in(place))
+            if isinstance(self.fix, Advice)
+            else str(self)
+        )
 
     @property
     def headline(self) -> str:
@@ -118,14 +122,14 @@ class UnknownName(LamellaError):
 
     kind = "name"
 
-    def __init__(self, name: str, place: str, known: Iterable[str]) -> None:
-        self.name, self.place, self.known = name, place, list(known)
-        self.suggestions = nearest(name, self.known)
-        called = name if isinstance(name, str) else shown(name)
+    def __init__(self, name: str, place: str, known_names: Iterable[str]) -> None:
+        self.name, self.place, self.known_names = name, place, list(known_names)
+        self.suggestions = nearest(name, self.known_names)
+        called = name if isinstance(name, str) else short_text(name)
         super().__init__(f"{place} has no {self.kind} '{called}'", fix=self._way_out())
 
     def _way_out(self) -> str:
-        return instead_of(self.name, self.known) or f"It has no {self.kind}s yet"
+        return instead_of(self.name, self.known_names) or f"It has no {self.kind}s yet"
 
 
 class UnknownColumn(UnknownName):
@@ -148,7 +152,7 @@ class UnknownVersion(UnknownName):
     kind = "version named"
 
     def _way_out(self) -> str:
-        return super()._way_out() if self.known else "No version of it has a name"
+        return super()._way_out() if self.known_names else "No version of it has a name"
 
 
 class BadFilter(LamellaError):
@@ -229,10 +233,10 @@ CARET = "^"
 """Points from its own line at a position in the line above."""
 
 
-def _joined(what: str, *parts: str) -> str:
+def _join_sentences(what: str, *parts: str) -> str:
     text = with_full_stop(what)
     for part in filter(None, parts):
-        text += ("\n" if text.endswith(CARET) else " ") + with_full_stop(_capitalised(part))
+        text += ("\n" if text.endswith(CARET) else " ") + with_full_stop(_capitalise(part))
     return text
 
 
@@ -240,35 +244,35 @@ def with_full_stop(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…", ";", CARET)) else text + "."
 
 
-def _capitalised(text: str) -> str:
+def _capitalise(text: str) -> str:
     """Capitalise a sentence after a full stop, unless it begins with code or a name, such as `n (int64)`."""
     first, *tail = text.split(maxsplit=1) or [""]
     named = bool(tail) and tail[0].startswith("(")
     return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
 
 
-def instead_of(name: str, known: Sequence[str]) -> str:
+def instead_of(name: str, choices: Sequence[str]) -> str:
     """Return advice about an unknown name: the names it may be a misspelling of, or else those that exist."""
-    guesses = nearest(name, known)
+    guesses = nearest(name, choices)
     if guesses:
         return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?"
-    names = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    names = ", ".join(choices[:12]) + (", …" if len(choices) > 12 else "")
     return f"There are: {names}" if names else ""
 
 
-def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
-    """Return at most two of `known` that `name` may be a misspelling of, best first; none if it is not text.
-    A `least` of 1 requires the same letters."""
+def nearest(name: str, choices: Sequence[str], least: float = 0.6) -> list[str]:
+    """Return at most two of `choices` that `name` may be a misspelling of, best first; none if it is not
+    text. A `least` of 1 requires the same letters."""
     if not isinstance(name, str):
         return []
     import difflib  # takes 2 ms, which most starts can save
 
-    folded = {k.casefold(): k for k in reversed(known)}
+    folded = {k.casefold(): k for k in reversed(choices)}
     matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=least)
     return [folded[m] for m in matches]
 
 
-def shown(value: object) -> str:
+def short_text(value: object) -> str:
     """Return a value for a message: shortened if it is long, or nested so deeply that `repr` fails."""
     return _SHORT.repr(value)
 

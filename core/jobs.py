@@ -64,7 +64,7 @@ class Job:
             self._listener(self.progress)
 
     def advance(self, count: int) -> None:
-        """Count `count` more units of the work: `Counted` jobs report them, others check for a cancel."""
+        """Count `count` more units of the work: `CountingJob`s report them, others check for a cancel."""
         self.check()
 
     @contextmanager
@@ -100,7 +100,7 @@ class Job:
             self._interrupts.remove(interrupt)
 
 
-class Unreported(Job):
+class SilentJob(Job):
     """A job inside another one: it is cancelled with the other, but does not report its progress."""
 
     def __init__(self, outer: Job) -> None:
@@ -131,21 +131,21 @@ class Unreported(Job):
             yield
 
 
-class Counted(Unreported):
+class CountingJob(SilentJob):
     """A job inside another one, which counts units of work and reports their number as the other's progress.
     `text` makes the status of both numbers."""
 
     def __init__(self, outer: Job, total: int, text: Callable[[int, int], str]) -> None:
         super().__init__(outer)
-        self.total, self._done, self._text = total, 0, text
+        self.total, self._count, self._text = total, 0, text
 
     def advance(self, count: int) -> None:
-        self.reach(self._done + count)
+        self.reach(self._count + count)
 
     def reach(self, done: int) -> None:
         """Report that `done` units are complete, however many were counted: work may be repeated."""
-        self._done = min(done, self.total)
-        self._outer.report(self._done, self.total, self._text(self._done, self.total))
+        self._count = min(done, self.total)
+        self._outer.report(self._count, self.total, self._text(self._count, self.total))
 
 
 class Part(Unreported):

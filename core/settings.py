@@ -72,7 +72,7 @@ class Setting:
             return f"{kind} from {self.low:{form}} to {self.high:{form}}"
         return "true or false" if isinstance(self.default, bool) else self.form
 
-    def checked(self, value: Any) -> Value:
+    def convert(self, value: Any) -> Value:
         """Return `value` as this setting's type; raises BadSetting if that is not possible."""
         kind = type(self.default)
         same = type(value) is kind or (kind is float and type(value) is int)
@@ -95,7 +95,7 @@ class Setting:
                 value = type(self.default)(text)
         except (KeyError, ValueError) as error:
             raise BadSetting(f"'{self.name}' cannot be {text!r}", fix=f"It must be {self.expects}") from error
-        return self.checked(value)
+        return self.convert(value)
 
 
 SETTINGS = (
@@ -134,26 +134,26 @@ class Settings:
 
     values: dict[str, Value] = field(default_factory=lambda: {s.name: s.default for s in SETTINGS})
     unknown: dict[str, Any] = field(default_factory=dict)
-    of_this_run: dict[str, tuple[Origin, Value]] = field(default_factory=dict)
+    overrides: dict[str, tuple[Origin, Value]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         """The value in force."""
         name = setting_named(name).name
-        return self.of_this_run[name][1] if name in self.of_this_run else self.values[name]
+        return self.overrides[name][1] if name in self.overrides else self.values[name]
 
     def origin(self, name: str) -> Origin:
         setting = setting_named(name)
-        if name in self.of_this_run:
-            return self.of_this_run[name][0]
+        if name in self.overrides:
+            return self.overrides[name][0]
         return Origin.DEFAULT if self.values[name] == setting.default else Origin.FILE
 
     def override(self, origin: Origin, name: str, text: str) -> None:
         """Set a value for this run. Raises UnknownSetting and BadSetting."""
         setting = setting_named(name)
-        self.of_this_run[name] = (origin, setting.read(text))
+        self.overrides[name] = (origin, setting.read(text))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.values[name] = setting_named(name).checked(value)
+        self.values[name] = setting_named(name).convert(value)
 
     def take(self, items: Iterable[tuple[str, Any]]) -> list[LamellaError]:
         """Set each item; a setting with an invalid value keeps its default, and the error is returned."""

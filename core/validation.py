@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from lamella.core.errors import BadData, FileProblem, shown
+from lamella.core.errors import BadData, FileProblem, short_text
 
 _LOGIN, _PARAMETERS = re.compile(r"//[^/@\s]+@"), re.compile(r"(?<=[;?]).+", re.DOTALL)
 """The parts of an address that may be secret."""
@@ -32,7 +32,7 @@ def text_of(value: Any, what: str) -> str:
     `what` names the text in messages: "t: the message".
     """
     if not isinstance(value, str):
-        raise BadData(f"{what} {shown(value)} is not text", fix="Give text, in quotes")
+        raise BadData(f"{what} {short_text(value)} is not text", fix="Give text, in quotes")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -58,14 +58,14 @@ def single_line_of(value: Any, what: str) -> str:
     text = text_of(value, what)
     control = control_character(text)
     if control:
-        raise BadData(f"{what} {shown(text):.200} holds {control}", fix="Leave it out")
+        raise BadData(f"{what} {short_text(text):.200} holds {control}", fix="Leave it out")
     return text
 
 
 def ignores_missing(missing: Any, what: str) -> bool:
     """Return whether `missing` is "ignore"; raises `BadData` for anything but the two words."""
     if missing not in ("refuse", "ignore"):
-        raise BadData(f"{what}: missing cannot be {shown(missing)}", fix="Give 'refuse' or 'ignore'")
+        raise BadData(f"{what}: missing cannot be {short_text(missing)}", fix="Give 'refuse' or 'ignore'")
     return bool(missing == "ignore")
 
 
@@ -78,7 +78,7 @@ def path_of(value: Any, what: str) -> Path:
     """
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise BadData(f"{what} {shown(value):.200} is not a path", fix="Give text, or a pathlib.Path")
+        raise BadData(f"{what} {short_text(value):.200} is not a path", fix="Give text, or a pathlib.Path")
     if not text or "\0" in text:
         why = "It holds a null character" if text else "It is empty"
         raise BadData(f"{what} {text!r:.200} is not a path", why, "Give the path of a file or folder")
@@ -131,7 +131,7 @@ def count_of(value: Any, what: str, least: int = 0) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise BadData(f"{what} {shown(value)} is not a whole number", fix=f"Give {least} or more")
+        raise BadData(f"{what} {short_text(value)} is not a whole number", fix=f"Give {least} or more")
     if number < least:
         problem = f"less than {least}" if least else "negative"
         raise BadData(f"{what} {number} is {problem}", fix=f"Give {least} or more")
@@ -149,7 +149,7 @@ def names_of(value: Any, what: str) -> list[str]:
         fix = "Give the name of a column, or a list of names: ['code', 'n']"
         if what.endswith("sort"):
             fix = "Give the name of a column, or a list of names, '-n' for descending: ['code', '-n']"
-        raise BadData(f"{what} takes names of columns, not {shown(odd[0])}", fix=fix)
+        raise BadData(f"{what} takes names of columns, not {short_text(odd[0])}", fix=fix)
     return [text_of(name, what) for name in names]
 
 

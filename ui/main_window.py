@@ -65,7 +65,7 @@ FRAME = QSize(8, 40)
 """The approximate size of the desktop's window frame; title bar and status bar must both fit on the
 screen."""
 SIDEBAR_WIDTH = 216
-Typed = str | Callable[[DatasetTab], object] | None
+FirstEdit = str | Callable[[DatasetTab], object] | None
 
 
 class MainWindow(QMainWindow):
@@ -90,7 +90,7 @@ class MainWindow(QMainWindow):
         self.tasks, self.memory = tasks, memory
         self.library = Library(tasks, FileReadings(memory.saved_views.with_name("readings.json")), self)
         self.commits = Commits(tasks, self)
-        self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
+        self.idle_flush = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
         self.help = Help(tasks, self)
         self._splitter = SidebarSplitter(self)
@@ -116,9 +116,9 @@ class MainWindow(QMainWindow):
         self.opening.open_paths(paths)
 
     def _show_dataset(self, dataset: Dataset, key: Key) -> None:
-        known = self.tabs.with_key(key)
-        if known is not None:
-            self.tabs.show_tab(known)
+        open_tab = self.tabs.with_key(key)
+        if open_tab is not None:
+            self.tabs.show_tab(open_tab)
             return
         tab = self.make_tab(dataset, key)
         icon, tip = icon_of(key), " / ".join(part for part in key if part)
@@ -150,7 +150,7 @@ class MainWindow(QMainWindow):
 
     def _attach(self, tab: DatasetTab) -> None:
         """Give a grid what it needs from the window: menus, actions, and other data to join with."""
-        tab.steps.others = partial(joinable, self, tab)
+        tab.steps.other_sources = partial(joinable, self, tab)
         tab.changed.connect(self.update_state)
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
@@ -272,14 +272,14 @@ class MainWindow(QMainWindow):
             if tab.reads(path):
                 tab.reload()
 
-    def _offer_import(self, row: int, column: str, typed: Typed) -> None:
+    def _offer_import(self, row: int, column: str, typed: FirstEdit) -> None:
         """Offer to import a file in place, then edit the same cell of the new table or call `typed` with its
         tab."""
         tab = self.tabs.dataset_tab
         if tab is not None:
             self.library.when_home(lambda: self._offer_import_of(tab, row, column, typed))
 
-    def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: Typed) -> None:
+    def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: FirstEdit) -> None:
         home, name = self.library.home.name, tab.dataset.name
 
         def go_on() -> None:
@@ -301,7 +301,7 @@ class MainWindow(QMainWindow):
             why = f"{problem.headline}{reason}. A copy in {home} can be edited, with undo."
         offer(why)
 
-    def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: Typed) -> None:
+    def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: FirstEdit) -> None:
         tab = self.tabs.find_dataset(key)
         if tab is None or not shiboken6.isValid(old):  # closed while its rows were imported
             return

@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 5.0
 """How long the end waits for reads that were cancelled. A disk that is gone may never answer."""
 
 log = logging.getLogger(__name__)
-_unanswered: list[Future[None]] = []
+_unanswered_reads: list[Future[None]] = []
 """Reads that had not ended when the end stopped waiting for them."""
 
 
@@ -63,7 +63,7 @@ class Handle:
         self.result: Any = None
         self.error: Exception | None = None
         """Why it failed."""
-        self.shown_by: QWidget | None = None
+        self.progress_widget: QWidget | None = None
         """The widget that shows its progress and a Stop button, if that is not the status bar."""
         self._owner, self._has_owner = owner, owner is not None
 
@@ -80,7 +80,7 @@ class Handle:
     @property
     def is_shown(self) -> bool:
         """Whether something on screen shows its progress already."""
-        shown_by = self.shown_by
+        shown_by = self.progress_widget
         return shown_by is not None and shiboken6.isValid(shown_by) and shown_by.isVisible()
 
     def cancel(self) -> None:
@@ -98,7 +98,7 @@ class Handle:
 
 def has_unanswered_reads() -> bool:
     """Whether reads still run that the end did not wait for: Python would wait for their threads."""
-    return not all(read.done() for read in _unanswered)
+    return not all(read.done() for read in _unanswered_reads)
 
 
 class Tasks(QObject):
@@ -106,7 +106,7 @@ class Tasks(QObject):
 
     `failed` carries errors that no callback handles. `progressed` is emitted at most every 50 ms for one
     handle. A cancelled read that does not end, as of a disk that is gone, is `finished` after a while: it is
-    then one of `unanswered`, and other reads get other threads.
+    then one of `unanswered_reads`, and other reads get other threads.
     """
 
     started = Signal(Handle)
@@ -207,7 +207,7 @@ class Tasks(QObject):
         return [handle for handle in self._running if handle.pool is self._copier]
 
     @property
-    def unanswered(self) -> list[Handle]:
+    def unanswered_reads(self) -> list[Handle]:
         """The reads that were cancelled and given up, and whose threads still wait."""
         return [handle for handle in self._reads if handle.over]
 
@@ -233,7 +233,7 @@ class Tasks(QObject):
         if late:
             texts = [handle.text for handle, read in self._reads.items() if read in late]
             log.warning("Left without an answer: %s", ", ".join(filter(None, texts)) or "a read")
-            _unanswered.extend(late)
+            _unanswered_reads.extend(late)
         else:
             for pool in reading:
                 pool.shutdown(wait=True)

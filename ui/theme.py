@@ -218,20 +218,20 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-_installed: list[Theme] = []
+_themes: list[Theme] = []
 """One theme at most. Searching the application's children for it takes longer than using it."""
 
 
 def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:
     """Give the application its look; `current()` returns it from then on."""
-    _installed[:] = [Theme(app, Mode(mode), text_scale)]
-    return _installed[0]
+    _themes[:] = [Theme(app, Mode(mode), text_scale)]
+    return _themes[0]
 
 
 def current() -> Theme:
     """The look of the running application; one with the defaults if none was installed."""
-    if _installed and shiboken6.isValid(_installed[0]):
-        return _installed[0]
+    if _themes and shiboken6.isValid(_themes[0]):
+        return _themes[0]
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         raise RuntimeError("A theme needs a QApplication")

@@ -230,26 +230,26 @@ def _words(arguments: argparse.Namespace, default_systems: Sequence[str]) -> tup
 
 
 def workload_of_table(
-    named: str, where: str | None = None, columns: Sequence[str] | None = None, job: Job | None = None
+    address: str, where: str | None = None, columns: Sequence[str] | None = None, job: Job | None = None
 ) -> Workload:
-    """A workload on a table of the user's. `named` is a file, a folder or a pattern of files, STORE:TABLE, or
-    a store with one table.
+    """A workload on a table of the user's. `address` is a file, a folder or a pattern of files, STORE:TABLE,
+    or a store with one table.
 
     Raises the errors of opening it, BadFilter for a condition that does not fit, and UnknownColumn.
     """
-    source = source_of(named)
+    source = source_of(address)
     with source.open_table() as dataset:
         return user_table(dataset, source, columns, _condition(where), job)
 
 
-def source_of(named: str) -> Source:
-    place = path_of(named, "the table")
+def source_of(address: str) -> Source:
+    place = path_of(address, "the table")
     if is_store(place):
         return Source(str(place.absolute()), _only_table(place))
-    source, table = split_reference(named)
+    source, table = split_reference(address)
     if table is not None:
         return Source(str(path_of(source, "the table")), table)
-    refuse_misspelt(named)
+    refuse_misspelt(address)
     return Source(str(place.absolute()))
 
 
@@ -389,7 +389,7 @@ def show_runs(saved_runs: SavedRuns, words: str = "") -> int:
 def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
     if arguments.note is not None:
         _write_note(saved_runs, arguments.show, arguments.note)
-    run = combine([_run_named(saved_runs, named) for named in arguments.show])
+    run = combine([_run_named(saved_runs, reference) for reference in arguments.show])
     if arguments.workload:
         run = _only(run, {workload.id for name in arguments.workload for workload in workloads_named(name)})
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
@@ -401,10 +401,10 @@ def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
 
 
 def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
-    for named in runs:
-        if not _is_number(named):
-            raise LamellaError(f"{named}: the note of a results file cannot be changed", fix=_SHOW_RUN)
-        saved_runs.note(int(named), note)
+    for reference in runs:
+        if not _is_number(reference):
+            raise LamellaError(f"{reference}: the note of a results file cannot be changed", fix=_SHOW_RUN)
+        saved_runs.note(int(reference), note)
 
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
@@ -471,20 +471,20 @@ def compare(
     return REGRESSION if slower else OK
 
 
-def _samples(saved_runs: SavedRuns, named: str) -> Sequence[Sample]:
-    if _is_number(named):
-        return saved_runs.run(int(named)).samples
-    path = Path(named)
+def _samples(saved_runs: SavedRuns, reference: str) -> Sequence[Sample]:
+    if _is_number(reference):
+        return saved_runs.run(int(reference)).samples
+    path = Path(reference)
     return read_json(path) if _begins_as_json(path) else read_results_file(path).samples
 
 
-def _run_named(saved_runs: SavedRuns, named: str) -> SavedRun:
-    return saved_runs.run(int(named)) if _is_number(named) else read_results_file(Path(named))
+def _run_named(saved_runs: SavedRuns, reference: str) -> SavedRun:
+    return saved_runs.run(int(reference)) if _is_number(reference) else read_results_file(Path(reference))
 
 
-def _is_number(named: str) -> bool:
+def _is_number(text: str) -> bool:
     """Whether it is the number of a saved run rather than the name of a file."""
-    return named.isdecimal() and not Path(named).exists()
+    return text.isdecimal() and not Path(text).exists()
 
 
 def _begins_as_json(path: Path) -> bool:

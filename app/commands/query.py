@@ -122,10 +122,10 @@ def parameters_of(texts: list[str] | None) -> Parameters:
     if not texts:
         return None
     pairs = [text.partition("=") for text in texts]
-    named = [name.isidentifier() and bool(mark) for name, mark, _ in pairs]
-    if any(named) and not all(named):
+    has_names = [name.isidentifier() and bool(mark) for name, mark, _ in pairs]
+    if any(has_names) and not all(has_names):
         raise LamellaError("--param cannot be NAME=VALUE in one place and VALUE in another")
-    if all(named):
+    if all(has_names):
         return {name: _value(value) for name, _, value in pairs}
     return [_value(text) for text in texts]
 
@@ -215,10 +215,10 @@ def _rows_of_statement(source: Source, arguments: argparse.Namespace, job: Job) 
                 f"'{arguments.sql}' is no statement",
                 fix=f"Did you mean '{arguments.source}:{arguments.sql}'?",
             ) from problem
-        raise _explained(problem, arguments.sql, source.names(), job) from problem
+        raise _explanation(problem, arguments.sql, source.names(), job) from problem
 
 
-def _explained(problem: LamellaError, text: str, names: Sources | None, job: Job) -> LamellaError:
+def _explanation(problem: LamellaError, text: str, names: Sources | None, job: Job) -> LamellaError:
     """The problem of a statement as the SQL console describes it, with its place, and the form that DuckDB
     reads if the statement was written for another database."""
     if isinstance(problem, BadSql):
@@ -404,9 +404,11 @@ def write_table(table: pa.Table, out: TextIO, totals: pa.Table | None = None) ->
 
 def _totals_line(table: pa.Table, totals: pa.Table) -> list[str]:
     """The cells of the totals. The first column without a total, a key column, labels the line."""
-    known = {name: _cell(value) for name, value in zip(totals.column_names, next(_rows(totals)), strict=True)}
-    label = next((name for name in table.column_names if name not in known), None)
-    return [known.get(name, "total" if name == label else "") for name in table.column_names]
+    totals_by_name = {
+        name: _cell(value) for name, value in zip(totals.column_names, next(_rows(totals)), strict=True)
+    }
+    label = next((name for name in table.column_names if name not in totals_by_name), None)
+    return [totals_by_name.get(name, "total" if name == label else "") for name in table.column_names]
 
 
 FORMATS: dict[str, Callable[[pa.Table, TextIO], None]] = {

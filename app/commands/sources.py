@@ -183,8 +183,8 @@ class FileSource:
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)
-        named = {self._dataset.name: self._dataset}
-        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+        datasets = {self._dataset.name: self._dataset}
+        return sql_over(text, datasets, parameters, seconds=options.seconds, files=options.files, job=job)
 
     def names(self) -> Sources | None:
         return Sources("the statement", [self._dataset.name], lambda name, version: self._dataset)

@@ -85,8 +85,8 @@ def versions(arguments: argparse.Namespace) -> int:
     from lamella.core.datasets.delta import versions_of
     from lamella.core.remote.addresses import is_file_address
 
-    named = arguments.table
-    for version in versions_of(named if is_file_address(named) else path_of(named, "the Delta table")):
+    name = arguments.table
+    for version in versions_of(name if is_file_address(name) else path_of(name, "the Delta table")):
         time = f"{version.time:%Y-%m-%d %H:%M:%S}" if version.time else ""
         rows = "" if version.rows is None else quantity(version.rows, "row")
         words = f"{version.operation:24}  {rows:>14}  {visible(version.message)}"

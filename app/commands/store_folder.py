@@ -86,10 +86,10 @@ def _salvage(arguments: argparse.Namespace) -> int:
     take_table(arguments, "store", "target")
     with terminal.job() as job, open_store(arguments.store, read_only=arguments.dry_run) as store:
         names = [arguments.target] if arguments.target else store.maintenance.verify(job=job).damaged_tables
-        found = [] if not names else store.maintenance.find_salvage(names, job)
-        for each in found:
+        salvages = [] if not names else store.maintenance.find_salvage(names, job)
+        for each in salvages:
             print(each)
-        partial = [each for each in found if each.is_partial]
+        partial = [each for each in salvages if each.is_partial]
         if partial and not arguments.dry_run:
             copies = copy_readable_rows(store, partial, job)
             for each, copy in zip(partial, copies, strict=True):

@@ -189,17 +189,17 @@ def _losses(rows: Dataset | Query, arguments: argparse.Namespace, options: Expor
         schema = pa.schema([field for field in schema if field.name in options.columns])
     elif not options.include_ids:
         schema = pa.schema([field for field in schema if field.name != ID])
-    known = format_for(Path(arguments.target), options.format, "partition_by" in options.values)
-    known.values(options.values)
-    return _losses_text(known, schema)
+    format = format_for(Path(arguments.target), options.format, "partition_by" in options.values)
+    format.values(options.values)
+    return _losses_text(format, schema)
 
 
-def _losses_text(known: Format, schema: pa.Schema) -> str:
+def _losses_text(format: Format, schema: pa.Schema) -> str:
     """One line for each loss."""
-    lines = [f"{', '.join(map(visible, names))}: {text}" for names, text in known.losses_of(schema)]
-    if known.always:
-        lines.insert(0, known.always)
-    return "\n".join(lines) or f"{known.label} loses nothing"
+    lines = [f"{', '.join(map(visible, names))}: {text}" for names, text in format.losses_of(schema)]
+    if format.always:
+        lines.insert(0, format.always)
+    return "\n".join(lines) or f"{format.label} loses nothing"
 
 
 def _summary(result: Export) -> str:

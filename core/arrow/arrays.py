@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.lib import StringBuilder
 
-from lamella.core.errors import shown
+from lamella.core.errors import short_text
 
 MANY_TEXTS = 1_000
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -86,17 +86,19 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     fit exactly.
     """
     short = quick_array(values, kind)
-    return checked(list(values), kind) if short is None else short
+    return exact_array(list(values), kind) if short is None else short
 
 
-def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+def exact_array(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     """Convert with `pa.array`, and check that each value survived: it cuts 1.5 to 1 and a time to its day,
     and drops time zones. Raises as `from_values` does."""
     try:
         array = pa.array(values, type=kind)
         for value, stored in zip(values, array.to_pylist(), strict=True):
             if not _survives(value, stored):
-                raise pa.ArrowInvalid(f"{shown(value)} would become {shown(stored)} as {array.type}")
+                raise pa.ArrowInvalid(
+                    f"{short_text(value)} would become {short_text(stored)} as {array.type}"
+                )
     except OverflowError as error:
         raise pa.ArrowInvalid(f"A number is too large: {error}") from error
     except RecursionError as error:

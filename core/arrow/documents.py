@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import checked, nulls_among, quick_array
+from lamella.core.arrow.arrays import exact_array, nulls_among, quick_array
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast
 
 FEW_KEYS = 8
@@ -42,7 +42,7 @@ def as_documents(values: Sequence[Document | None], convert: Convert, refusals: 
     if REST in counts:
         raise ReservedKey
     if not all(type(key) is str for key in counts) or not counts:
-        return checked(list(values))
+        return exact_array(list(values))
     fields: dict[str, pa.Array] = {}
     rest = {key for key, _ in counts.most_common()[MOST_FIELDS:]} if len(counts) > MOST_FIELDS else set()
     for key in (key for key in counts if key not in rest):
@@ -78,7 +78,7 @@ def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
     return dict(zip(names, zip(*values, strict=True), strict=True))
 
 
-def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def fold_extra_fields(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Move the fields that the struct `kind` lacks into its rest; return `values` unchanged if nothing has to
     move, or something cannot be JSON."""
     if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
@@ -136,7 +136,7 @@ def _fold(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
         if field.name == REST:
             fields.append(inner)
             continue
-        nested = None if inner is None else folded(pa.chunked_array([inner]), field.type)
+        nested = None if inner is None else fold_extra_fields(pa.chunked_array([inner]), field.type)
         fit = None if nested is None else exact_cast(nested.combine_chunks(), field.type)
         if inner is not None and fit is None:
             moved[field.name] = inner

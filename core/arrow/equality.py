@@ -58,7 +58,7 @@ def lists_of(values: pa.Array) -> Lists:
     if pa.types.is_map(values.type):
         values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
     if len(values) and not values.null_count and isinstance(values, (pa.ListArray, pa.LargeListArray)):
-        return _all_there(values)
+        return _lists_without_nulls(values)
     valid, lengths = np.ones(len(values), bool), to_numpy(pc.list_value_length(values)).astype(np.int64)
     if values.null_count:
         valid = to_numpy(values.is_valid())
@@ -66,7 +66,7 @@ def lists_of(values: pa.Array) -> Lists:
     return Lists(lengths, valid, pc.list_flatten(values))
 
 
-def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
+def _lists_without_nulls(values: pa.ListArray | pa.LargeListArray) -> Lists:
     """Convert lists without nulls, several times as fast as Arrow's functions, which check each list for
     null."""
     offsets = to_numpy(values.offsets)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, quick_array
-from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, folded
+from lamella.core.arrow.arrays import complete, exact_array, from_numpy, nulls_among, quick_array
+from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, fold_extra_fields
 from lamella.core.arrow.ingest import (
     IntegerRows,
     RowBatch,
@@ -28,7 +28,7 @@ from lamella.core.arrow.ingest import (
     without_columns,
 )
 from lamella.core.arrow.types import exact_cast, in_plain_layout, inexact, plain_layout, wider_type
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.validation import text_of
 
 _PLAIN = {
@@ -103,7 +103,7 @@ def _convert(values: list[Any]) -> pa.Array:
     short = None if kind is None else quick_array(values, kind)
     if short is None and kinds == {int}:
         values = [None if v is None else _decimal(v) for v in values]
-    return checked(values) if short is None else short
+    return exact_array(values) if short is None else short
 
 
 def _lists(values: list[Any], nulls: bool) -> pa.Array:
@@ -216,7 +216,7 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
     try:
         value = repr(values[bad - 1])
     except OverflowError:  # of a time of Arrow's beyond those of Python
-        value = shown(values[bad - 1])
+        value = short_text(values[bad - 1])
     cut = value if len(value) <= 60 else value[:60] + "…"
     return BadData(
         f"column '{name}' cannot take the value {cut} of row {first + bad - 1}",
@@ -267,7 +267,7 @@ def blocks(data: Any, noting: Callable[[], Collection[str]] | None = None) -> It
     """
     if noting is not None and _are_rows(data) and (names := noting()):
         rows = _NotedRows(data, names)
-        yield from map(rows.noted, blocks(rows))
+        yield from map(rows.mark_missing_columns, blocks(rows))
         return
     for block in _blocks(data):
         yield block if block.checked else _check(without_unnamed_index(block))
@@ -363,7 +363,7 @@ class _NotedRows:
                     lacking.append(name not in row and name not in map(str, row))
             yield row
 
-    def noted(self, block: RowBatch) -> RowBatch:
+    def mark_missing_columns(self, block: RowBatch) -> RowBatch:
         """Mark the rows of the next block that leave columns out."""
         left_out: dict[str, np.ndarray] = {}
         for name, lacking in zip(self._names, self._lacking, strict=True):
@@ -371,7 +371,7 @@ class _NotedRows:
             del lacking[: block.num_rows]
             if lacks.any() and name in block.schema.names:
                 left_out[name] = lacks
-        return replace(block, left_out=left_out) if left_out else block
+        return replace(block, missing_marks=left_out) if left_out else block
 
 
 def _is_one_row(data: Mapping[str, Any]) -> bool:
@@ -512,7 +512,7 @@ def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _cast_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
-    column = folded(table.column(field.name), field.type)
+    column = fold_extra_fields(table.column(field.name), field.type)
     fit = exact_cast(column, field.type)
     if fit is None:
         raise inexact(field.name, column.type, field.type)

@@ -23,14 +23,14 @@ ROWS_A_BLOCK = 100_000
 class RowBatch:
     """Some rows whose columns and types are known. `table` finishes their conversion, in the calling thread.
     `checked`: the names are distinct, and the layouts can be stored. `integers`: the row, if it is a single
-    one of integers only. `left_out` marks, for some columns, the rows that lack them."""
+    one of integers only. `missing_marks` marks, for some columns, the rows that lack them."""
 
     schema: pa.Schema
     num_rows: int
     table: Callable[[], pa.Table]
     checked: bool = False
     integers: IntegerRow | None = None
-    left_out: Mapping[str, np.ndarray] | None = None
+    missing_marks: Mapping[str, np.ndarray] | None = None
 
 
 class RepeatableBlocks(Iterator[RowBatch]):
@@ -88,10 +88,10 @@ class _Shape:
 
 @dataclass(frozen=True, eq=False)
 class IntegerRow:
-    """One row of integers; `packed` has its values in the order of the keys, eight bytes each."""
+    """One row of integers; `value_bytes` has its values in the order of the keys, eight bytes each."""
 
     keys: tuple[str, ...]
-    packed: bytes
+    value_bytes: bytes
 
     @property
     def schema(self) -> pa.Schema:
@@ -100,14 +100,14 @@ class IntegerRow:
     @property
     def message(self) -> bytes:
         """The row as an Arrow IPC record batch message without its schema, with one array per key."""
-        return _head(len(self.keys), 1) + self.packed
+        return _head(len(self.keys), 1) + self.value_bytes
 
     def without(self, key: str) -> tuple[int, IntegerRow]:
         """Split into the value of a key, and the row of the other keys."""
         place, remaining_keys = _apart(self.keys, key)
         start, stop = 8 * place, 8 * (place + 1)
-        value = int.from_bytes(self.packed[start:stop], "little", signed=True)
-        return value, IntegerRow(remaining_keys, self.packed[:start] + self.packed[stop:])
+        value = int.from_bytes(self.value_bytes[start:stop], "little", signed=True)
+        return value, IntegerRow(remaining_keys, self.value_bytes[:start] + self.value_bytes[stop:])
 
 
 class IntegerRows:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import checked, from_numpy, to_numpy
-from lamella.core.errors import BadData, UnknownName, shown
+from lamella.core.arrow.arrays import exact_array, from_numpy, to_numpy
+from lamella.core.errors import BadData, UnknownName, short_text
 
 TypeName: TypeAlias = pa.DataType | str | type[Any]
 _PYTHON: dict[type, pa.DataType] = {
@@ -52,7 +52,7 @@ def type_named(name: TypeName) -> pa.DataType:
     if isinstance(name, type) and name in _PYTHON:
         return _PYTHON[name]
     raise BadData(
-        f"{shown(name)} is not a type of columns", fix="Give an Arrow type, or its name, such as 'int64'"
+        f"{short_text(name)} is not a type of columns", fix="Give an Arrow type, or its name, such as 'int64'"
     )
 
 
@@ -69,10 +69,10 @@ def type_of(value: Any) -> pa.DataType:
     if isinstance(value, pa.Scalar):
         return value.type
     try:
-        return checked([value]).type
+        return exact_array([value]).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise BadData(
-            f"{shown(value)} cannot be stored in a column", str(error), "Give the column's type"
+            f"{short_text(value)} cannot be stored in a column", str(error), "Give the column's type"
         ) from error
 
 

@@ -22,15 +22,15 @@ from lamella.core.bridge.planning import (
     ROWID,
     UNKNOWN,
     Constraint,
-    Declared,
+    DeclaredColumn,
     Extent,
-    Numbered,
     Plan,
+    RowIdColumn,
     best_index,
     current_column,
     declare,
     extents,
-    folded,
+    fold_case,
     matching_values,
     plan_of,
     statement,
@@ -201,7 +201,7 @@ class RowGroups:
 @dataclass(frozen=True)
 class Condition:
     column: Column
-    wanted: MatchingValues
+    matching_values: MatchingValues
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class Scan:
     conditions: Sequence[Condition]
     numbers: Sequence[MatchingValues]
     id_column: Column | None
-    counted: RowGroups
+    row_groups: RowGroups
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield the matching rows in the snapshot's order."""
@@ -229,8 +229,8 @@ class Scan:
 
     def _count(self, piece: Piece, may_match: bool) -> None:
         if isinstance(piece.segment, FileSegment):
-            self.counted.read += may_match
-            self.counted.skipped += not may_match
+            self.row_groups.read += may_match
+            self.row_groups.skipped += not may_match
 
     def _may_hold(self, piece: Piece) -> bool:
         numbers = Extent(piece.first + 1, piece.stop, nulls=False)
@@ -253,14 +253,14 @@ def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
     """Return whether some row of the piece may match, as far as can be known without decoding it."""
     segment, column = piece.segment, condition.column
     if not isinstance(segment, FileSegment) or _is_changed(snapshot, piece, column):
-        return UNKNOWN.meets(condition.wanted)
+        return UNKNOWN.meets(condition.matching_values)
     name, constant = segment.names.get(column.key), segment.constants.get(column.key)
     if name is None and constant is not None:
         return bool(_meeting(condition, pa.chunked_array([constant])).any())
     extent = (
         ALL_NULL if name is None else extents(unchanged_footer(segment), name, column)[piece.row_groups.start]
     )
-    return extent.meets(condition.wanted)
+    return extent.meets(condition.matching_values)
 
 
 def _is_changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
@@ -274,7 +274,7 @@ def _is_changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
 
 def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
     """Return which values may match. NaN is null in SQLite."""
-    order, condition_values = column_type(condition.column.type).order, condition.wanted
+    order, condition_values = column_type(condition.column.type).order, condition.matching_values
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     null = to_numpy(values.is_null(nan_is_null=isinstance(order, Floats)))
@@ -314,7 +314,7 @@ class Scans:
     """The scans of one version of a table; they do not protect it from a vacuum. Scans that are repeated, for
     the inner table of a join or a correlated subquery, become look-ups, of which a few are cached."""
 
-    def __init__(self, columns: Sequence[Declared]) -> None:
+    def __init__(self, columns: Sequence[DeclaredColumn]) -> None:
         self._columns = columns
         self._scans_begun_by_plan: Counter[Plan] = Counter()
         self._lookups: OrderedDict[tuple[Plan, tuple[int, ...]], Lookup | None] = OrderedDict()
@@ -367,8 +367,8 @@ class VirtualTable:
         self._dataset, self._counts, self._close = dataset, counted, close
         columns = whole_snapshot(dataset, Job()).columns  # of a text file, types are certain at its end
         names = [column.name for column in columns]
-        self._columns: list[Declared] = declare(columns)
-        self._number_condition = Numbered(
+        self._columns: list[DeclaredColumn] = declare(columns)
+        self._number_condition = RowIdColumn(
             names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None
         )
         self._scans: tuple[object, Scans] | None = None
@@ -416,11 +416,11 @@ FORMS = "Write lamella('files'), lamella('store or file', 'table') or lamella('s
 
 
 class Module:
-    """Creates virtual tables. `counted` covers all tables created with it; `datasets` are the datasets of
+    """Creates virtual tables. `row_groups` covers all tables created with it; `datasets` are the datasets of
     `lamella_dataset`, by name, and `left_out` tables that cannot become virtual tables."""
 
     def __init__(self) -> None:
-        self.counted = RowGroups()
+        self.row_groups = RowGroups()
         self.datasets: dict[str, Dataset] = {}
         self.left_out: dict[str, BadData] = {}
 
@@ -434,7 +434,7 @@ class Module:
     Connect = Create
 
     def _make_registered(self, name: str) -> VirtualTable:
-        return VirtualTable(self.datasets[name], self.counted)
+        return VirtualTable(self.datasets[name], self.row_groups)
 
     def _make_named(self, words: list[str]) -> VirtualTable:
         if not 1 <= len(words) <= 3:
@@ -444,14 +444,14 @@ class Module:
             return self._of_store(path, *words[1:])
         if len(words) > 2:
             raise LamellaError(f"{path}: there is no store here", fix=FORMS)
-        return VirtualTable(open_dataset(words[0], table=words[1] if words[1:] else None), self.counted)
+        return VirtualTable(open_dataset(words[0], table=words[1] if words[1:] else None), self.row_groups)
 
     def _of_store(self, path: Path, table: str = "", version: str = "") -> VirtualTable:
         store = Store.open(path, read_only=True)
         try:
             dataset = store[table]
             rows = dataset.as_of(int(version) if version.isdigit() else version) if version else dataset
-            return VirtualTable(rows, self.counted, store.close)
+            return VirtualTable(rows, self.row_groups, store.close)
         except BaseException:
             store.close()
             raise
@@ -503,7 +503,7 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
         raise BadData(
             f"SQLite cannot have {name!r} as a table", "It holds a null character", "Choose another name"
         )
-    if folded(name) in map(folded, module.datasets) or connection.table_exists(None, name):
+    if fold_case(name) in map(fold_case, module.datasets) or connection.table_exists(None, name):
         raise BadData(f"SQLite has a table '{name}' already", fix="Choose another name")
     module.datasets[name] = dataset
     try:
@@ -522,9 +522,9 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
 def add_modules(connection: apsw.Connection) -> Module:
     """Enable CREATE VIRTUAL TABLE … USING lamella('trips/*.parquet') on a connection. A second call does
     nothing."""
-    known = _modules.get(connection, _do_nothing)()
-    if known is not None:
-        return known
+    earlier_module = _modules.get(connection, _do_nothing)()
+    if earlier_module is not None:
+        return earlier_module
     module = Module()
     for name in (BY_PATH, BY_NAME):
         connection.create_module(
@@ -541,7 +541,7 @@ def left_out(connection: apsw.Connection) -> dict[str, BadData]:
 
 def row_groups(connection: apsw.Connection) -> RowGroups:
     """Return how many row groups the statements of this connection read and skipped so far."""
-    counts = add_modules(connection).counted
+    counts = add_modules(connection).row_groups
     return RowGroups(counts.read, counts.skipped)
 
 
@@ -567,7 +567,7 @@ def _datasets(
 
 def _free(name: str, names: Iterable[str]) -> str:
     """Return a name that is not taken: files of different folders may have the same name."""
-    taken_names, free, number = set(map(folded, names)), name, 2
-    while folded(free) in taken_names:
+    taken_names, free, number = set(map(fold_case, names)), name, 2
+    while fold_case(free) in taken_names:
         free, number = f"{name}_{number}", number + 1
     return free

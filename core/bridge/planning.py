@@ -112,7 +112,7 @@ def _matching_values(column: ColumnType, op: str, value: Any, literal: bool) -> 
         return VALUES if op in meets else NOTHING
     if column.order is None or _read_as_number(column, op, value, literal):
         return VALUES
-    return column.order.compared(op, low, high)
+    return column.order.compare(op, low, high)
 
 
 def storage_of(value: Any) -> Storage:
@@ -181,7 +181,7 @@ def _from_to(low: str, high: str) -> Range:
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredColumn:
     """A column as SQLite sees it. `key` is the column's; so is `name`, unless SQLite would confuse it with
     another."""
 
@@ -190,31 +190,33 @@ class Declared:
     type: ColumnType
 
 
-def declare(columns: Iterable[Column]) -> list[Declared]:
+def declare(columns: Iterable[Column]) -> list[DeclaredColumn]:
     """Name the columns for SQLite, which ignores the case of ASCII letters: a name that differs from another
     only in case gets a number, as does a column without a name."""
     columns = list(columns)
-    names = {folded(column.name) for column in columns}
-    named: set[str] = {""}
+    names = {fold_case(column.name) for column in columns}
+    taken_names: set[str] = {""}
     declarations = []
     for column in columns:
         name, number = column.name, 2
-        while folded(name) in named or (name != column.name and folded(name) in names):
+        while fold_case(name) in taken_names or (name != column.name and fold_case(name) in names):
             name, number = f"{column.name or 'column'}_{number}", number + 1
-        named.add(folded(name))
-        declarations.append(Declared(name, column.key, column_type(column.type)))
+        taken_names.add(fold_case(name))
+        declarations.append(DeclaredColumn(name, column.key, column_type(column.type)))
     return declarations
 
 
-def statement(columns: Iterable[Declared]) -> str:
-    columns_text = ", ".join(f"{quote_identifier(column.name)} {column.type.declared}" for column in columns)
+def statement(columns: Iterable[DeclaredColumn]) -> str:
+    columns_text = ", ".join(
+        f"{quote_identifier(column.name)} {column.type.declared_type}" for column in columns
+    )
     return f"CREATE TABLE declared ({columns_text})"
 
 
-def current_column(declared: Declared, snapshot: Snapshot) -> Column:
+def current_column(declared: DeclaredColumn, snapshot: Snapshot) -> Column:
     """Return the column in this snapshot. Raises `LamellaError` if it was dropped or has another type now."""
     now = next((column for column in snapshot.columns if column.key == declared.key), None)
-    if now is not None and column_type(now.type).declared == declared.type.declared:
+    if now is not None and column_type(now.type).declared_type == declared.type.declared_type:
         return now
     became = "was dropped or cast" if now is None else f"is of type {now.type} now"
     raise LamellaError(
@@ -224,7 +226,7 @@ def current_column(declared: Declared, snapshot: Snapshot) -> Column:
     )
 
 
-def folded(name: str) -> str:
+def fold_case(name: str) -> str:
     """Return a form of the name that is equal for names that SQLite does not tell apart."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
@@ -254,7 +256,7 @@ COLUMN_COST = 0.3
 
 
 @dataclass(frozen=True)
-class Numbered:
+class RowIdColumn:
     """Where the row id comes from: the column `_id` at an index, or the row number if there is none."""
 
     id_place: int | None
@@ -266,7 +268,9 @@ class Numbered:
         return place in (ROWID, self.id_place)
 
 
-def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numbered, rows: int) -> Plan:
+def best_index(
+    info: apsw.IndexInfo, columns: Sequence[DeclaredColumn], numbered: RowIdColumn, rows: int
+) -> Plan:
     """Return the plan, and enter it into `info`. SQLite checks every row it is given again."""
     constraints = []
     for which, each in _usable(info, columns, numbered):
@@ -282,7 +286,7 @@ def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numb
 
 
 def _usable(
-    info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numbered
+    info: apsw.IndexInfo, columns: Sequence[DeclaredColumn], numbered: RowIdColumn
 ) -> Iterator[tuple[int, Constraint]]:
     for which in range(info.nConstraint):
         op = OPERATORS.get(info.get_aConstraint_op(which))
@@ -304,7 +308,7 @@ def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
     return {place for place in mask if place < columns} | (set(range(63, columns)) if 63 in mask else set())
 
 
-def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: Numbered, rows: int) -> None:
+def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: RowIdColumn, rows: int) -> None:
     if any(each.op in ("=", "is") and numbered.is_id(each.column) for each in plan.constraints):
         info.estimatedRows, info.idxFlags = 1, apsw.SQLITE_INDEX_SCAN_UNIQUE
         info.estimatedCost = BEGINNING_COST
@@ -315,7 +319,7 @@ def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: Numbered, rows: int) -
     info.estimatedCost = BEGINNING_COST + unseen + estimate * (1 + COLUMN_COST * len(plan.columns))
 
 
-def _in_order(info: apsw.IndexInfo, numbered: Numbered) -> bool:
+def _in_order(info: apsw.IndexInfo, numbered: RowIdColumn) -> bool:
     """Rows come in the order of their ids."""
     return (
         info.nOrderBy == 1 and numbered.is_id(info.get_aOrderBy_iColumn(0)) and not info.get_aOrderBy_desc(0)

@@ -92,12 +92,12 @@ FEW_RANGES = 4
 class Order(ABC):
     """How SQLite orders the values of a type.
 
-    In `compared`, `op` is one of = <> < <= > >=, and the operand lies between `low` and `high`, which differ
+    In `compare`, `op` is one of = <> < <= > >=, and the operand lies between `low` and `high`, which differ
     if it is not known to the last digit.
     """
 
     @abstractmethod
-    def compared(self, op: str, low: Any, high: Any) -> MatchingValues: ...
+    def compare(self, op: str, low: Any, high: Any) -> MatchingValues: ...
 
     @abstractmethod
     def mask(self, values: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
@@ -121,7 +121,7 @@ class Integers(Numbers):
         keys = to_numpy(values)
         return keys.view(np.uint8) if keys.dtype == bool else keys
 
-    def compared(self, op: str, low: int | float, high: int | float) -> MatchingValues:
+    def compare(self, op: str, low: int | float, high: int | float) -> MatchingValues:
         first, last = _ceil(low), _floor(high)
         if op in ("<", "<="):
             return _whole_between(-math.inf, _ceil(high) - 1 if op == "<" else last)
@@ -146,7 +146,7 @@ class Floats(Numbers):
             return doubles(values)
         return to_numpy(values).astype(np.float64, copy=False)
 
-    def compared(self, op: str, low: int | float, high: int | float) -> MatchingValues:
+    def compare(self, op: str, low: int | float, high: int | float) -> MatchingValues:
         first, last = float(low), float(high)
         strict = self.exact and first == low == high
         if op in ("<", "<="):
@@ -172,7 +172,7 @@ class Bytes(Order):
 
     text: bool = True
 
-    def compared(self, op: str, low: Any, high: Any) -> MatchingValues:
+    def compare(self, op: str, low: Any, high: Any) -> MatchingValues:
         key = as_bytes(low)
         less: list[Range] = [(None, self._before(key))] if key else []
         more: list[Range] = [(key + b"\0", None)]
@@ -294,7 +294,7 @@ class Moments(Numbers):
     form: str
     unit: str = "s"
 
-    def compared(self, op: str, low: str, high: str) -> MatchingValues:
+    def compare(self, op: str, low: str, high: str) -> MatchingValues:
         """Moments outside the years 1 to 9999 always match, because their texts are not in order."""
         first, last = self._bounds()
         place, equal = _place(self, low)
@@ -405,10 +405,10 @@ class Storage(IntEnum):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What SQLite sees of a type. `declared` gives the column its affinity. `values` converts an array into
-    the values that SQLite gets, None for null. `order` is None if only nulls can be excluded."""
+    """What SQLite sees of a type. `declared_type` gives the column its affinity. `values` converts an array
+    into the values that SQLite gets, None for null. `order` is None if only nulls can be excluded."""
 
-    declared: str
+    declared_type: str
     storage: Storage
     order: Order | None
     values: Values

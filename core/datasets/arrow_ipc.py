@@ -72,9 +72,9 @@ def _is_mapped(reader: pa.RecordBatchFileReader, source: pa.MemoryMappedFile) ->
     inside = range(begin, begin + source.size())
     for number in range(reader.num_record_batches):
         buffers = [b for column in reader.get_batch(number).columns for b in column.buffers() if b]
-        known = [buffer.address in inside for buffer in buffers if buffer.size]
-        if known:
-            return all(known)
+        inside_flags = [buffer.address in inside for buffer in buffers if buffer.size]
+        if inside_flags:
+            return all(inside_flags)
     return True
 
 

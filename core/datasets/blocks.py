@@ -197,9 +197,9 @@ class ArrowColumns:
 
     def convert(self, rows: pa.Table, path: Path) -> pa.Table:
         """Select and convert the columns; raise `FileProblem` for rows that do not match their types."""
-        chosen = rows.select(self._places)
+        selection = rows.select(self._places)
         try:
-            chosen.validate(full=True)
+            selection.validate(full=True)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             why = str(error).partition("\n")[0]
             raise FileProblem(
@@ -210,7 +210,7 @@ class ArrowColumns:
             ) from error
         columns = [
             _in_plain_layout(column, name, path)
-            for column, name in zip(chosen.columns, self.schema.names, strict=True)
+            for column, name in zip(selection.columns, self.schema.names, strict=True)
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 

@@ -194,9 +194,9 @@ def _is_current(folder: Path) -> bool:
 
 def _drop_old_generations(folder: Path) -> None:
     manifest = _read_manifest(folder) or {"parts": []}
-    named = {name.split("/")[0] for name, *_ in manifest["parts"]}
+    generations = {name.split("/")[0] for name, *_ in manifest["parts"]}
     for generation in _folders(folder, _GENERATION):
-        if generation.name not in named:
+        if generation.name not in generations:
             shutil.rmtree(generation, ignore_errors=True)
 
 

@@ -23,7 +23,7 @@ from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.delta_log import Log, unknown_feature
 from lamella.core.datasets.locate import DELTA_LOG, Location, cannot_read, is_delta_table, table_name
 from lamella.core.datasets.parquet import check_small, read_footers
-from lamella.core.errors import BadData, FileProblem, shown
+from lamella.core.errors import BadData, FileProblem, short_text
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.files import files
 from lamella.core.remote.listing import pages
@@ -170,7 +170,7 @@ def _time(when: str | dt.datetime) -> dt.datetime:
         return time.astimezone(dt.UTC) if time.tzinfo else time.replace(tzinfo=dt.UTC)
     except (ValueError, AttributeError, OverflowError) as error:
         fix = "Give its number, or a time such as 2026-11-28T12:00"
-        raise BadData(f"a version of a Delta table cannot be {shown(when)}", fix=fix) from error
+        raise BadData(f"a version of a Delta table cannot be {short_text(when)}", fix=fix) from error
 
 
 def _refuse_features(root: Path, table: DeltaTable) -> None:
@@ -278,10 +278,10 @@ def _elsewhere(root: RemotePath, address: str) -> RemotePath:
     if parts.scheme == "file" and (match := _COPY.search(text)):
         return root / match[1]
     if is_address(text):
-        named, own = RemotePath(text).address, root.address
-        is_same = (named.scheme, named.place) == (own.scheme, own.place)
-        if is_same and named.key.startswith(f"{own.key}/"):
-            return RemotePath(str(own.at(named.key)))
+        file_address, own = RemotePath(text).address, root.address
+        is_same = (file_address.scheme, file_address.place) == (own.scheme, own.place)
+        if is_same and file_address.key.startswith(f"{own.key}/"):
+            return RemotePath(str(own.at(file_address.key)))
     raise _shallow_clone(root, parts)
 
 

@@ -44,7 +44,7 @@ from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.validation import path_of
 
-NAMED = 3
+MOST_NAMES = 3
 MOST_LOOKED_AT = 100
 STORE = "store"
 """The label of a folder that is a store; set by callers that know stores."""
@@ -219,7 +219,7 @@ COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
 
 def usual_suffixes() -> tuple[str, ...]:
     """The usual suffixes of all files that can be opened, for a dialog."""
-    return (*(suffix for known in FORMATS for suffix in known.suffixes), *COMPRESSED_SUFFIXES)
+    return (*(suffix for format in FORMATS for suffix in format.suffixes), *COMPRESSED_SUFFIXES)
 
 
 def recognise(path: Path) -> Format:
@@ -230,14 +230,14 @@ def recognise(path: Path) -> Format:
         is_lines = path.suffix.casefold() in (".jsonl", ".ndjson")
         why = "JSON lines name their columns in each row" if is_lines else "It holds no bytes at all"
         raise FileProblem(path, "is empty", why, "Choose a file with data in it")
-    for known in FORMATS:
-        if not known.is_text and known.recognises(contents):
-            return known
+    for format in FORMATS:
+        if not format.is_text and format.recognises(contents):
+            return format
     refuse_foreign(contents, _openable)
-    for known in FORMATS:
-        if known.is_text and known.recognises(contents):
-            _refuse_prose_named_parquet(known, contents)
-            return known
+    for format in FORMATS:
+        if format.is_text and format.recognises(contents):
+            _refuse_prose_named_parquet(format, contents)
+            return format
     raise FileProblem(
         path, "is not in a known data format", "It holds binary data of another kind", _openable()
     )
@@ -266,8 +266,8 @@ def data_files(location: Location) -> Location:
         return location
     files = tuple(file for file in location.files if not _is_note(file))
     if not files:
-        names = ", ".join(file.name for file in location.files[:NAMED])
-        more = f" and {len(location.files) - NAMED:,} more" if len(location.files) > NAMED else ""
+        names = ", ".join(file.name for file in location.files[:MOST_NAMES])
+        more = f" and {len(location.files) - MOST_NAMES:,} more" if len(location.files) > MOST_NAMES else ""
         raise FileProblem(
             location.root,
             "holds no data files",
@@ -324,7 +324,7 @@ def _kind(file: Path) -> str:
 
 def openable_formats() -> str:
     """List the formats: `Parquet, Arrow, … and delimited text`."""
-    labels = [known.label for known in FORMATS]
+    labels = [format.label for format in FORMATS]
     return ", ".join(labels[:-1]) + " and " + labels[-1]
 
 
@@ -397,8 +397,8 @@ def open_dataset(  # noqa: PLR0913 -- independent options
         return open_spark_table(str(path), BY_NAME["row_key"].read(row_key), job)
     with on_behalf_of(job or current_job()):
         location = _location(path, job)
-        known = common_format(location)
-        for path_elsewhere in location.files if known.is_read_whole else ():
+        format = common_format(location)
+        for path_elsewhere in location.files if format.is_read_whole else ():
             if isinstance(path_elsewhere, RemotePath):
                 remote_files.local_copy(path_elsewhere, job)
     reading = read_options(
@@ -410,38 +410,38 @@ def open_dataset(  # noqa: PLR0913 -- independent options
             "row_key": row_key or None, "bad_bytes": bad_bytes,
         }
     )  # fmt: skip
-    _refuse_useless(location, known, reading)
+    _refuse_useless(location, format, reading)
     part = sheet if table is None else table
-    if part is not None and known.tables is None:
-        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
+    if part is not None and format.tables is None:
+        raise FileProblem(location.root, f"is {format.label}, which is one table", fix=f"Leave '{part}' out")
     bad_lines = BY_NAME["bad_lines"].read(bad_lines)
     cache = None if cache_dir is None else path_of(cache_dir, "the cache")
     options = OpenOptions(
         cache, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
     )
     with on_behalf_of(job or current_job()):
-        return known.open(location, options)
+        return format.open(location, options)
 
 
 def _location(path: str | Path | Sequence[str | Path], job: Job | None) -> Location:
     return data_files(locate(path, job)) if isinstance(path, (str, Path)) else locate_several(path, job)
 
 
-def _refuse_useless(location: Location, known: Format, reading: Mapping[str, object]) -> None:
+def _refuse_useless(location: Location, format: Format, reading: Mapping[str, object]) -> None:
     """Raise `FileProblem` for options that would have no effect, such as types for a file that has its
     own."""
-    useless = [name for name in reading if name not in known.options]
+    useless = [name for name in reading if name not in format.options]
     useless = [name for name in useless if name in REFUSED_ELSEWHERE]
     if useless == ["version"]:
-        raise FileProblem(location.root, f"is {known.label}, which has no versions", fix="Leave version out")
+        raise FileProblem(location.root, f"is {format.label}, which has no versions", fix="Leave version out")
     if useless == ["row_key"]:
         raise FileProblem(
-            location.root, f"is {known.label}, whose rows have an order", fix="Leave row_key out"
+            location.root, f"is {format.label}, whose rows have an order", fix="Leave row_key out"
         )
     if useless:
         raise FileProblem(
             location.root,
-            f"is {known.label}, whose values already have types",
+            f"is {format.label}, whose values already have types",
             fix=f"Leave {useless[0]} out",
         )
 
@@ -461,15 +461,15 @@ def tables_of(path: str | Path) -> list[TableEntry]:
     location = locate(path)
     if len(location.files) != 1:
         return []
-    known = recognise(location.files[0])
-    return known.tables(location.files[0]) if known.tables else []
+    format = recognise(location.files[0])
+    return format.tables(location.files[0]) if format.tables else []
 
 
 def foreign_keys_of(path: str | Path) -> list[ForeignKey]:
     """List the foreign keys between the tables of a database; empty for other files. Raises `FileProblem`."""
     location = locate(path)
-    known = recognise(location.files[0]) if len(location.files) == 1 else None
-    return known.foreign_keys(location.files[0]) if known and known.foreign_keys else []
+    format = recognise(location.files[0]) if len(location.files) == 1 else None
+    return format.foreign_keys(location.files[0]) if format and format.foreign_keys else []
 
 
 @dataclass(frozen=True)
@@ -488,8 +488,8 @@ def kind_of(path: Path) -> Kind:
     """Examine a file, or a folder by the first of its data files."""
     try:
         location = data_files(locate(path))
-        known = common_format(location)
-        return Kind(path, known.label, len(location.files), is_table=known.is_folder)
+        format = common_format(location)
+        return Kind(path, format.label, len(location.files), is_table=format.is_folder)
     except FileProblem as problem:
         return Kind(path, problem=problem)
 

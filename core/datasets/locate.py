@@ -260,10 +260,10 @@ def missing(path: Path) -> FileProblem:
     return FileProblem(path, "is not there", fix=fix)
 
 
-def _nearest_files(name: str, known: Sequence[str]) -> list[str]:
+def _nearest_files(name: str, names: Sequence[str]) -> list[str]:
     """Names with a similar stem: that two of them end in `.parquet` does not make them alike."""
     by_stem: dict[str, list[str]] = {}
-    for candidate in sorted(known):
+    for candidate in sorted(names):
         by_stem.setdefault(_stem(candidate), []).append(candidate)
     near = nearest(_stem(name), list(by_stem), least=0.7)
     return [candidate for stem in near for candidate in by_stem[stem]][:MOST_GUESSES]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from lamella.core.arrow.types import type_named
-from lamella.core.errors import BadData, UnknownName, instead_of, nearest, shown
+from lamella.core.errors import BadData, UnknownName, instead_of, nearest, short_text
 from lamella.core.validation import names_of, text_of
 
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "none": ""}
@@ -161,7 +161,7 @@ class Reading:
         return yes, no
 
     def _refusal(self, value: Any, fix: str) -> BadData:
-        return BadData(f"{self._context} cannot be {shown(value)}", fix=fix)
+        return BadData(f"{self._context} cannot be {short_text(value)}", fix=fix)
 
 
 READING = (

@@ -132,12 +132,16 @@ def _fits_double(footer: Footer, name: str) -> bool:
     groups = (footer.metadata.row_group(number) for number in range(footer.metadata.num_row_groups))
     for group in groups:
         column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == name)
-        known = column.statistics
-        if known is None or not known.has_min_max:
-            empty = known is not None and known.has_null_count and known.null_count == column.num_values
+        statistics = column.statistics
+        if statistics is None or not statistics.has_min_max:
+            empty = (
+                statistics is not None
+                and statistics.has_null_count
+                and statistics.null_count == column.num_values
+            )
             if not empty:
                 return False
-        elif known.min not in _EXACT_INTEGERS or known.max not in _EXACT_INTEGERS:
+        elif statistics.min not in _EXACT_INTEGERS or statistics.max not in _EXACT_INTEGERS:
             return False
     return True
 
@@ -291,7 +295,9 @@ def _snapshot(location: Location, footers: list[Footer], left_out: Collection[st
     names = [columns.take(footer, left_out) for footer in footers]
     stored = columns.unify(footers)
     types = noted_types([footer.metadata.metadata for footer in footers])
-    named, constants = folder_columns(location.root, [footer.path for footer in footers], stored, types)
+    partition_columns, constants = folder_columns(
+        location.root, [footer.path for footer in footers], stored, types
+    )
     segments = tuple(
         FileSegment(
             footer.path, footer.num_rows, keys, footer.fingerprint, values, is_verified=footer.is_verified
@@ -300,4 +306,4 @@ def _snapshot(location: Location, footers: list[Footer], left_out: Collection[st
         if footer.num_rows
     )
     token = ("parquet", *((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers))
-    return Snapshot(location.name, (*stored, *named), segments, token)
+    return Snapshot(location.name, (*stored, *partition_columns), segments, token)

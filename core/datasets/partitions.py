@@ -111,10 +111,10 @@ def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
 
 def _guess(texts: Sequence[str | None]) -> pa.Array:
     """The values as integers or dates if all are written in the canonical form of that type; else as text."""
-    known = [text for text in texts if text is not None]
+    values = [text for text in texts if text is not None]
     for kind, parse in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
         try:
-            if known and all(str(parse(text)) == text for text in known):
+            if values and all(str(parse(text)) == text for text in values):
                 return from_values([None if text is None else parse(text) for text in texts], kind)
         except (ValueError, pa.ArrowInvalid):
             continue

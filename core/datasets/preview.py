@@ -168,10 +168,10 @@ def _describe(dataset: Dataset, counted: int | None) -> FilePreview:
 def _keys(file: object) -> dict[str, str]:
     """The name in the file, or in one of several files, of each column, by its shown name."""
     files = file.files if isinstance(file, SeveralTexts) else [file]
-    named = [item for item in files if isinstance(item, (ValuesFile, TextFile)) and item.names]
+    sources = [item for item in files if isinstance(item, (ValuesFile, TextFile)) and item.names]
     return {
         name: key
-        for item in reversed(named)
+        for item in reversed(sources)
         for name, key in zip(item.names or (), item.stored_names, strict=True)
     }
 
@@ -235,16 +235,18 @@ def _text_options(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dic
     spellings = [kind.spelling for kind in schema.types if isinstance(kind, SpelledType)]
     orders = {spelling.order for spelling in spellings if spelling.order not in ("", "iso")}
     commas = [spelling for spelling in spellings if spelling.decimal == COMMA]
-    named = text.options
-    decimal = named.decimal or (COMMA if commas else ".")
+    options = text.options
+    decimal = options.decimal or (COMMA if commas else ".")
     return {
         "encoding": file.encoding,
         "delimiter": text.dialect.delimiter,
         "quote": text.dialect.quote,
         "header": bool(text.dialect.header),
-        "skip_rows": text.skip_lines - text.dialect.header if named.skip_rows is None else named.skip_rows,
+        "skip_rows": text.skip_lines - text.dialect.header
+        if options.skip_rows is None
+        else options.skip_rows,
         "decimal": decimal,
-        "dates": named.dates or (orders.pop() if len(orders) == 1 else "iso"),
+        "dates": options.dates or (orders.pop() if len(orders) == 1 else "iso"),
     }
 
 

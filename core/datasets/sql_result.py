@@ -132,16 +132,16 @@ class SqlResult(Dataset):
     def _store(self, rows: pa.Table) -> None:
         folder = self._folder or _Folder()
         path = folder.path / f"part-{len(self._segments):06d}.parquet"
-        named = rows.rename_columns([column.name for column in self._columns])
+        batch = rows.rename_columns([column.name for column in self._columns])
         try:
-            checksum = write_part(path, named)
+            checksum = write_part(path, batch)
         except pa.ArrowNotImplementedError as error:
             raise BadSql(
                 "an answer of this size cannot be shown",
                 f"It has to be written to temporary files, which do not support one of its types: {error}",
                 "Cast that column, for instance to text, or ask for fewer rows",
             ) from error
-        part = part_of(path, rows.num_rows, part_names(named.schema), fingerprint_of(path), checksum)
+        part = part_of(path, rows.num_rows, part_names(batch.schema), fingerprint_of(path), checksum)
         with self._lock:
             self._folder = folder
             self._segments.append(part)

@@ -88,8 +88,8 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
             for parts in pairs_by_key.values():
                 target = called.get(parts[0][0].casefold())
                 if target is not None:
-                    named = tuple(str(name) for _, _, name in parts)
-                    target_columns = named if parts[0][2] else _primary_key(connection, target)
+                    other_columns = tuple(str(name) for _, _, name in parts)
+                    target_columns = other_columns if parts[0][2] else _primary_key(connection, target)
                     keys.append(
                         ForeignKey(table, tuple(column for _, column, _ in parts), target, target_columns)
                     )

@@ -43,9 +43,10 @@ DatabaseProblem = tuple[tuple[str, ...], str, str, str]
 """An explanation of a database's messages that contain one of these words: what happened, why, what to do."""
 
 
-def known_problem(path: Path, message: str, known: Sequence[DatabaseProblem]) -> FileProblem | None:
-    """Return the problem for the first entry of `known` that has a word of the message; None if none has."""
-    for words, what, why, fix in known:
+def known_problem(path: Path, message: str, problems: Sequence[DatabaseProblem]) -> FileProblem | None:
+    """Return the problem for the first entry of `problems` that has a word of the message; None if none
+    has."""
+    for words, what, why, fix in problems:
         if any(word in message for word in words):
             return FileProblem(path, what, why, fix)
     return None

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 
 from lamella.core.arrow.nested_values import python_value
-from lamella.core.errors import BadData, BadFilter, shown
+from lamella.core.errors import BadData, BadFilter, short_text
 from lamella.core.filters.expr import Filter, Predicate, any_of
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.mongo import from_mongo
@@ -36,11 +36,14 @@ def id_list(value: Any, what: str) -> list[Any]:
     checked."""
     ids = None if isinstance(value, str) else items_of(value)
     if ids is None and isinstance(value, (Filter, str, Mapping)):
-        fix = f"Give a condition as where={'…' if isinstance(value, Filter) else shown(value)}"
-        raise BadData(f"{what} takes a list of row ids, not {shown(value)}", "it may be a condition", fix)
+        fix = f"Give a condition as where={'…' if isinstance(value, Filter) else short_text(value)}"
+        raise BadData(
+            f"{what} takes a list of row ids, not {short_text(value)}", "it may be a condition", fix
+        )
     if ids is None:
         raise BadData(
-            f"{what} takes a list of row ids, not {shown(value)}", fix=f"Give a list: [{shown(value)}]"
+            f"{what} takes a list of row ids, not {short_text(value)}",
+            fix=f"Give a list: [{short_text(value)}]",
         )
     return ids
 
@@ -57,7 +60,7 @@ def condition_of(value: Any, what: str, about: NamedRows | None = None) -> Filte
     if isinstance(value, Mapping):
         return from_mongo(value)
     fix = "Write one, as an expression or as text: col('n') > 1, or \"n > 1\""
-    raise BadFilter(f"{what} takes a condition, not {shown(value)}", fix=fix)
+    raise BadFilter(f"{what} takes a condition, not {short_text(value)}", fix=fix)
 
 
 def row_selection(value: Any, what: str, about: NamedRows | None = None) -> Filter | list[Any] | None:

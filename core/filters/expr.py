@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from lamella.core.arrow.nested_values import Place
-from lamella.core.errors import BadFilter, NoTruthValue, shown
+from lamella.core.errors import BadFilter, NoTruthValue, short_text
 from lamella.core.filters.operators import WORDS
 from lamella.core.filters.temporal import moment_text
 
@@ -230,21 +230,21 @@ def path_in_item(place: Place, item: pa.DataType) -> tuple[str, ...]:
     return place.path if itself else (place.column, *place.path)
 
 
-KNOWN = "ims"
+FLAGS = "ims"
 
 
 def apply_flags(pattern: str, flags: str) -> tuple[str, bool]:
     """Put flags other than "i" into the pattern; return it, and whether case is ignored. Raises
     `BadFilter`."""
     if not isinstance(flags, str):
-        raise BadFilter(f"Flags of a pattern are letters, not {shown(flags)}", fix="Give text: 'im'")
-    odd = [flag for flag in flags if flag not in KNOWN]
+        raise BadFilter(f"Flags of a pattern are letters, not {short_text(flags)}", fix="Give text: 'im'")
+    odd = [flag for flag in flags if flag not in FLAGS]
     if odd:
         raise BadFilter(
             f"There is no flag '{odd[0]}' for the pattern '{pattern}'",
             fix="There are: i (ignores case), m (^ and $ at each line), s (the dot matches line ends)",
         )
-    more_flags = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
+    more_flags = "".join(flag for flag in FLAGS if flag in flags and flag != "i")
     return (f"(?{more_flags}){pattern}" if more_flags else pattern), "i" in flags
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lamella.core.errors import BadFilter, nearest, shown
+from lamella.core.errors import BadFilter, nearest, short_text
 from lamella.core.filters.expr import (
     DEEPEST,
     ITEM,
@@ -108,7 +108,7 @@ def from_mongo(query: Any) -> Filter:
 def _query(query: Any, depth: int) -> Filter:
     if not isinstance(query, Mapping):
         raise BadFilter(
-            f"{shown(query)} is not a condition", fix='Write one as a dict: {"price": {"$gt": 5}}'
+            f"{short_text(query)} is not a condition", fix='Write one as a dict: {"price": {"$gt": 5}}'
         )
     if depth > DEEPEST:
         raise BadFilter(f"The filter nests groups more than {DEEPEST} deep", fix="Put conditions together")
@@ -118,7 +118,7 @@ def _query(query: Any, depth: int) -> Filter:
 
 def _entry(name: Any, spec: Any, depth: int) -> Filter:
     if not isinstance(name, str):
-        raise BadFilter(f"{shown(name)} is not a name of a column", fix="Give it as text")
+        raise BadFilter(f"{short_text(name)} is not a name of a column", fix="Give it as text")
     if name in _GROUPS:
         parts = [_query(part, depth) for part in _list(name, spec)]
         if not parts:
@@ -168,7 +168,7 @@ def _operator(column: str, key: str, operand: Any, beside: Mapping[str, Any], de
         if isinstance(operand, re.Pattern) or (isinstance(operand, Mapping) and operand):
             return Not(_conditions(column, operand, _deeper(depth)))
         raise BadFilter(
-            f"Column '{column}': $not takes operators, not {shown(operand)}", fix="Write $ne for a value"
+            f"Column '{column}': $not takes operators, not {short_text(operand)}", fix="Write $ne for a value"
         )
     if key == "$elemMatch":
         return _element(column, operand, _deeper(depth))
@@ -213,7 +213,7 @@ def _read_all_of(column: str, operand: Any) -> Filter:
 
 def _exists(column: str, operand: Any) -> Filter:
     if operand not in (True, False, 0, 1):
-        raise BadFilter(f"Column '{column}': $exists takes true or false, not {shown(operand)}")
+        raise BadFilter(f"Column '{column}': $exists takes true or false, not {short_text(operand)}")
     return Predicate(column, "exists" if operand else "missing")
 
 
@@ -230,7 +230,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
         own = "".join(flag for bit, flag in letters.items() if pattern.flags & bit)
         pattern = pattern.pattern
     if not isinstance(pattern, str) or not isinstance(options, str):
-        raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {shown(pattern)}")
+        raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {short_text(pattern)}")
     options += own
     flags, folds = apply_flags(pattern, options)
     return Predicate(column, "regex", (flags,), folds)
@@ -239,7 +239,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
 def _element(column: str, operand: Any, depth: int) -> Filter:
     """$elemMatch. Operators apply to the item itself, anything else to its fields."""
     if not isinstance(operand, Mapping):
-        raise BadFilter(f"Column '{column}': $elemMatch takes a condition, not {shown(operand)}")
+        raise BadFilter(f"Column '{column}': $elemMatch takes a condition, not {short_text(operand)}")
     of_item = all(str(key).startswith("$") and key not in _GROUPS and key != "$expr" for key in operand)
     if not of_item or not operand:
         return Predicate(column, "elem_match", (_query(operand, depth),))
@@ -252,7 +252,9 @@ def _element(column: str, operand: Any, depth: int) -> Filter:
 def _expression(spec: Any, depth: int) -> Filter:
     """Read `{"$lt": ["$a", "$b"]}`, in which names with a dollar sign are columns."""
     if not isinstance(spec, Mapping) or len(spec) != 1:
-        raise BadFilter(f"$expr takes one comparison, not {shown(spec)}", fix='Write {"$lt": ["$a", "$b"]}')
+        raise BadFilter(
+            f"$expr takes one comparison, not {short_text(spec)}", fix='Write {"$lt": ["$a", "$b"]}'
+        )
     ((key, operands),) = spec.items()
     if key in ("$and", "$or"):
         return _GROUPS[key]([_expression(part, _deeper(depth)) for part in _list(key, operands)])
@@ -263,7 +265,7 @@ def _expression(spec: Any, depth: int) -> Filter:
         raise _unknown(key, [*_COMPARISONS, "$and", "$or", "$not"])
     left, right = _several(key, operands, 2)
     if not _names_column(left):
-        text = shown(left)
+        text = short_text(left)
         raise BadFilter(f"$expr: {key} begins with a column, not {text}", fix=f'Write "$name", then {text}')
     value = Reference(right[1:]) if _names_column(right) else _literal(right)
     return Predicate(left[1:], _COMPARISONS[key], (value,))
@@ -287,7 +289,9 @@ def _several(key: str, operands: Any, count: int) -> Sequence[Any]:
 
 def _list(key: str, operand: Any) -> Sequence[Any]:
     if not isinstance(operand, list | tuple):
-        raise BadFilter(f"{key} takes a list, not {shown(operand)}", fix=f"Write [{shown(operand)}]")
+        raise BadFilter(
+            f"{key} takes a list, not {short_text(operand)}", fix=f"Write [{short_text(operand)}]"
+        )
     return operand
 
 
@@ -340,7 +344,7 @@ def _branch(node: Branch, parts: list[Query]) -> Query:
 def _predicate(predicate: Predicate) -> Query:
     if any(isinstance(value, Reference) for value in predicate.values):
         return _write_expression(predicate)
-    if predicate.ignore_case and predicate.operator not in _FOLDED:
+    if predicate.ignore_case and predicate.operator not in _CASE_OPERATORS:
         raise _no_mongo_form(predicate, " in any case")
     if predicate.operator not in _WRITERS:
         raise _no_mongo_form(predicate)
@@ -478,7 +482,7 @@ _WRITERS: dict[str, Callable[[Predicate, Sequence[Any]], Query]] = {
     "exists": lambda p, v: {"$exists": True},
     "missing": lambda p, v: {"$exists": False},
 }
-_FOLDED = frozenset(
+_CASE_OPERATORS = frozenset(
     {"eq", "ne", "in", "nin", "contains", "not_contains", "starts_with", "ends_with", "like", "regex"}
     | {"has", "has_any"}
 )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.nested_values import Place, names_within, place_of
-from lamella.core.errors import BadFilter, UnknownColumn, shown
+from lamella.core.errors import BadFilter, UnknownColumn, short_text
 from lamella.core.filters.expr import Filter, Predicate, Reference, item_types
 from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of, refusal, type_test
 from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
@@ -284,7 +284,9 @@ def _types(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     if not values:
         raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
     try:
-        tests = [type_test(word if isinstance(word, str) else shown(word), typed.type) for word in values]
+        tests = [
+            type_test(word if isinstance(word, str) else short_text(word), typed.type) for word in values
+        ]
     except ValueError as error:
         raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
     return [Value(word, answer) for word, answer in zip(values, tests, strict=True)]

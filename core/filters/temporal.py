@@ -266,7 +266,7 @@ def saved_span(text: str) -> dt.timedelta | str:
 
 def _part(count: str, unit: str) -> Decimal:
     name = unit.casefold()
-    known = _NAMES.get(name) or _NAMES.get(name.removesuffix("s"))
-    if known is None:
+    part = _NAMES.get(name) or _NAMES.get(name.removesuffix("s"))
+    if part is None:
         raise ValueError(f"'{unit}' is not a unit of time; there are {', '.join(_UNITS_NS)}")
-    return Decimal(count) * _UNITS_NS[known]
+    return Decimal(count) * _UNITS_NS[part]

@@ -68,7 +68,7 @@ def _variable(values: Sequence[bytes], type_: pa.DataType) -> pa.Array:
     )
 
 
-_MIRRORED = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
+_MIRROR_OPERATORS = {"eq": "eq", "lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte"}
 _ARROW: dict[str, Callable[[pa.Array, pa.Array], pa.BooleanArray]] = {
     "eq": pc.equal,
     "lt": pc.less,
@@ -109,7 +109,7 @@ def compare_arrays(how: str, left: Side, right: Side) -> pa.BooleanArray:
 
 def _numbers(how: str, left: Side, right: Side) -> pa.BooleanArray:
     if types.is_floating(left.type) and not types.is_floating(right.type):
-        return _numbers(_MIRRORED[how], right, left)
+        return _numbers(_MIRROR_OPERATORS[how], right, left)
     if types.is_floating(right.type):
         if types.is_integer(left.type) and left.type.bit_width == 64:
             return _integers_and_floats(how, left, right)
@@ -158,7 +158,7 @@ def _counts(how: str, left: Side, right: Side) -> pa.BooleanArray:
     """Compare after rounding the finer count to the coarser unit in the direction that does not change the
     result."""
     if unit_ns(left.type) < unit_ns(right.type):
-        return _counts(_MIRRORED[how], right, left)
+        return _counts(_MIRROR_OPERATORS[how], right, left)
     coarse, fine = to_numpy(left.values), to_numpy(right.values)
     whole, remainder = np.divmod(fine, unit_ns(left.type) // unit_ns(right.type))
     hits = _NUMPY[how](coarse, whole + (remainder != 0) if how in ("lt", "gte") else whole)
@@ -203,7 +203,7 @@ _COMPARISONS = {
 }
 
 
-FEW_WANTED = 4
+FEW_VALUES = 4
 """Up to this many values are compared one by one, which is faster than a set lookup for each row."""
 
 
@@ -296,7 +296,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return pc.or_(left, right)
 
     def _among(self, members: pa.Array) -> pa.BooleanArray:
-        if not 0 < len(members) <= FEW_WANTED:
+        if not 0 < len(members) <= FEW_VALUES:
             return pc.is_in(self._array, value_set=members)
         return _sure(reduce(pc.or_, (pc.equal(self._array, value) for value in members)))
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.filters.expr import thaw
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.temporal import (
@@ -33,7 +33,7 @@ from lamella.core.filters.temporal import (
 )
 
 MOST_DIGITS = 2000
-TOLD_AT_MOST = 80
+LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def natural(value: Any) -> Any:
         try:
             value = value.as_py()
         except (OverflowError, UnicodeDecodeError) as error:
-            what = f"{shown(value)} of type {value.type} cannot be used as a value"
+            what = f"{short_text(value)} of type {value.type} cannot be used as a value"
             fix = "Give a time between the years 1 and 9999, a span of fewer days, or text in UTF-8"
             raise BadData(what, f"Python cannot represent it: {error}", fix) from error
     if isinstance(value, UUID):
@@ -117,8 +117,8 @@ def value_text(value: Any) -> str:
     if value is None:
         return "null"
     value = thaw(value)
-    whole = str(value).lower() if isinstance(value, bool) else shown(value)
-    return whole if len(whole) <= TOLD_AT_MOST else whole[:TOLD_AT_MOST] + "…"
+    whole = str(value).lower() if isinstance(value, bool) else short_text(value)
+    return whole if len(whole) <= LONGEST_TEXT else whole[:LONGEST_TEXT] + "…"
 
 
 def _number(value: Any, type_: pa.DataType) -> Value:

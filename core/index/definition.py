@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from lamella.core.jobs import Counted, Job
+from lamella.core.jobs import CountingJob, Job
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 Options = Mapping[str, Any]
@@ -47,10 +47,10 @@ class IndexFolder:
     writable: bool = True
 
 
-def counted_rows(snapshot: Snapshot, job: Job) -> Counted:
+def counted_rows(snapshot: Snapshot, job: Job) -> CountingJob:
     """The job of indexing a snapshot's data files, which counts their rows."""
     total = sum(segment.num_rows for segment in snapshot.files)
-    return Counted(job, total, lambda done, of: f"{snapshot.name}: {done:,} of {of:,} rows indexed")
+    return CountingJob(job, total, lambda done, of: f"{snapshot.name}: {done:,} of {of:,} rows indexed")
 
 
 class Kind(Protocol):

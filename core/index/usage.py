@@ -45,18 +45,18 @@ class IndexUsage:
     def forget(self, stem: str) -> None:
         """Forget a dropped index, so that a new one on the same columns starts afresh."""
         self._last_uses.pop(stem, None)
-        known = _read(self._file)
-        if stem in known:
-            self._write({stem_known: when for stem_known, when in known.items() if stem_known != stem})
+        uses = _read(self._file)
+        if stem in uses:
+            self._write({stem_known: when for stem_known, when in uses.items() if stem_known != stem})
 
     def save(self) -> None:
         """Save the uses, merged with those that other processes wrote. Write errors are only logged."""
         self._time_saved = time.monotonic()
         if not self._is_saved:
             self._is_saved = True
-            known = _read(self._file)
+            uses = _read(self._file)
             used = dict(self._last_uses)
-            self._write({stem: max(known.get(stem, 0.0), used.get(stem, 0.0)) for stem in {*known, *used}})
+            self._write({stem: max(uses.get(stem, 0.0), used.get(stem, 0.0)) for stem in {*uses, *used}})
 
     @property
     def _file(self) -> Path:
@@ -77,14 +77,14 @@ class IndexUsage:
 def _read(path: Path) -> dict[str, float]:
     """The saved uses; empty if the file does not exist or is invalid."""
     try:
-        known = json.loads(path.read_text())
+        uses = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(known, dict):
+    if not isinstance(uses, dict):
         return {}
     return {
         str(stem): float(when)
-        for stem, when in known.items()
+        for stem, when in uses.items()
         if isinstance(when, int | float) and 0 < when < LATEST
     }
 

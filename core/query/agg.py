@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamella.core.errors import BadQuery, shown
+from lamella.core.errors import BadQuery, short_text
 from lamella.core.filters.condition import condition_of
 from lamella.core.query.expressions import ColumnReference, expression_of
 from lamella.core.query.steps import Aggregate
@@ -67,7 +67,7 @@ def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
     """The value below which a `part` (from 0 to 1) of the values lies; interpolated like the median."""
     if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part <= 1:
         raise BadQuery(
-            f"quantile takes a part of the values, not {shown(part)}", fix="Give a number from 0 to 1"
+            f"quantile takes a part of the values, not {short_text(part)}", fix="Give a number from 0 to 1"
         )
     return _aggregate("quantile", value, where, float(part))
 

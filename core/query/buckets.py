@@ -247,8 +247,8 @@ def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> No
             end_of_range(ends, place.identifier, name),
             Identifiers([place.identifier]),
         )
-    named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.columns[1:]))
-    return ComputeNode(rows, named, ends_by_name)
+    fields_with_ends = Fields(f"{rows.fields.place}", (*fields, *rows.fields.columns[1:]))
+    return ComputeNode(rows, fields_with_ends, ends_by_name)
 
 
 def end_of_range(ends: Edges, place: str, which: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lamella.core.arrow.interchange import ArrowStream, sized_batches
-from lamella.core.errors import BadQuery, shown
+from lamella.core.errors import BadQuery, short_text
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
@@ -92,18 +92,18 @@ class Fluent(ArrowStream):
     def select(self, *columns: str | Iterable[str]) -> Query:
         """Keep only these columns, in this order."""
         rows = self.query()
-        named = names_of(_flat_names(columns), f"{rows.name}: select")
-        if not named:
+        names = names_of(_flat_names(columns), f"{rows.name}: select")
+        if not names:
             raise BadQuery(f"{rows.name}: select names no column", fix="Name at least one: select('a')")
-        return rows.then(Select(tuple(named)))
+        return rows.then(Select(tuple(names)))
 
     def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
         """Start a grouping, completed by `.agg(...)`. Keys may be computed: `.group_by("carrier",
         month=col("day").month())`."""
         rows = self.query()
-        named = tuple(names_of(_flat_names(keys), f"{rows.name}: group_by"))
+        names = tuple(names_of(_flat_names(keys), f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
-        return Grouping(before, (*named, *computed))
+        return Grouping(before, (*names, *computed))
 
     def agg(self, /, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one: `.agg(n=count(), late=mean("dep_delay"))`."""
@@ -113,9 +113,9 @@ class Fluent(ArrowStream):
         """Sort by these columns; "-name" sorts descending, and nulls come last. Rows with equal keys keep
         their order."""
         rows = self.query()
-        named = names_of(_flat_names(keys), f"{rows.name}: sort")
-        known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
-        return rows.then(Sort(tuple(_key(name, known) for name in named)))
+        names = names_of(_flat_names(keys), f"{rows.name}: sort")
+        columns = set(rows.schema.names) if any(name.startswith("-") for name in names) else set()
+        return rows.then(Sort(tuple(_key(name, columns) for name in names)))
 
     def limit(self, count: int | None, offset: int = 0) -> Query:
         """Keep at most `count` rows (all if None), starting at row `offset`."""
@@ -182,21 +182,21 @@ def _aggregates(aggregates: Mapping[str, Aggregate], place: str) -> Aggregates:
     for name, aggregate in aggregates.items():
         if not isinstance(aggregate, Aggregate):
             raise BadQuery(
-                f"{place}: '{name}' is {shown(aggregate)}, which is not an aggregate",
+                f"{place}: '{name}' is {short_text(aggregate)}, which is not an aggregate",
                 fix="Give one of lamella.agg: count(), mean('price')",
             )
     return tuple(aggregates.items())
 
 
-def _key(name: str, known: set[str]) -> SortKey:
-    if name in known or not name.startswith("-"):
+def _key(name: str, columns: set[str]) -> SortKey:
+    if name in columns or not name.startswith("-"):
         return SortKey(name)
     return SortKey(name[1:], True)
 
 
 def _seed(seed: Any, place: str) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
-        raise BadQuery(f"{place}: sample was given {shown(seed)} as seed", fix="Give a 64-bit integer")
+        raise BadQuery(f"{place}: sample was given {short_text(seed)} as seed", fix="Give a 64-bit integer")
     return seed
 
 
@@ -238,12 +238,12 @@ class Query(Fluent):
             aggregates, values = {"values": values, **aggregates}, None
         if values is not None and not isinstance(values, Iterable):
             raise BadQuery(
-                f"{rows.name}: pivot takes a list of values, not {shown(values)}", fix="Give a list"
+                f"{rows.name}: pivot takes a list of values, not {short_text(values)}", fix="Give a list"
             )
         listed = None if values is None else tuple(values)
-        named = tuple(names_of(keys, f"{rows.name}: pivot"))
+        names = tuple(names_of(keys, f"{rows.name}: pivot"))
         text_of(column, f"{rows.name}: pivot")
-        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
+        return rows.then(Pivot(names, column, _aggregates(aggregates, rows.name), listed))
 
     def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Query:
         """Repeat each row once per column, and replace the columns by two: the column's name and its
@@ -265,7 +265,8 @@ class Query(Fluent):
         by_name = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
             raise BadQuery(
-                f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
+                f"{rows.name}: buckets takes no {short_text(edges)}",
+                fix="Give a number of ranges, or their ends",
             )
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), by_name))
 
@@ -504,7 +505,7 @@ def other_side(left: Query, right: Fluent | str) -> Query:
     if other_rows is not None:
         return query_of(other_rows)
     raise BadQuery(
-        f"{left.name}: {shown(right)} cannot be joined",
+        f"{left.name}: {short_text(right)} cannot be joined",
         "It is not a table, a dataset or a query",
         "Give what open_dataset returns, or a table of a store",
     )
@@ -515,8 +516,8 @@ def join_keys(
 ) -> tuple[Names, Names]:
     """The key columns of both sides. Raises `BadQuery` if it is unclear which are meant."""
     if on is not None and left_on is None and right_on is None:
-        named = tuple(names_of(on, f"{left.name}: join"))
-        return named, named
+        names = tuple(names_of(on, f"{left.name}: join"))
+        return names, names
     if on is None and left_on is not None and right_on is not None:
         return tuple(names_of(left_on, f"{left.name}: join")), tuple(names_of(right_on, f"{left.name}: join"))
     if on is None and left_on is None and right_on is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.errors import BadQuery, shown
+from lamella.core.errors import BadQuery, short_text
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.filters.values import convert, float_width, natural, nearest_float
@@ -289,7 +289,7 @@ def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], e
     for value in values:
         if not isinstance(value, Hashable):
             raise BadQuery(
-                f"{of}: {shown(value)} is not a value of '{across.name}'", fix="Give single values"
+                f"{of}: {short_text(value)} is not a value of '{across.name}'", fix="Give single values"
             )
     places = [first.setdefault(_exact(value, across.type), n) for n, value in enumerate(values)]
     ifs = [exp.If(this=_is(across, values[n], of), true=number(n)) for n in first.values()]

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import psutil
 import pyarrow as pa
 
-from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRoom, TookTooLong, shown
+from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRoom, TookTooLong, short_text
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.processes import call_after_fork, never_finalize
@@ -73,7 +73,9 @@ def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
         yield job
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < _MOST_SECONDS:
-        raise BadData(f"{what}: seconds={shown(seconds)} is not a time limit", fix="Give a number above 0")
+        raise BadData(
+            f"{what}: seconds={short_text(seconds)} is not a time limit", fix="Give a number above 0"
+        )
     inner = Job(lambda progress: job.report(progress.done, progress.total, progress.text))
     timer = threading.Timer(seconds, inner.cancel)
     timer.start()

@@ -44,13 +44,13 @@ class EngineRows:
         Blocks. Raises `UnknownColumn`, `BadFilter`, `BadQuery` for what the engine cannot compute, and the
         engine's own errors."""
         key = (self.token, name, where)
-        known = _cards.get([key])[0]
-        if known is None:
+        column_card = _cards.get([key])[0]
+        if column_card is None:
             whole = None if where is None else self.card(name, None, job)
             with figure_rows(self._rows(where), job) as rows:
-                known = self._read_card(ColumnValues.of(rows, name), name, whole, job)
-            _cards.put([(key, known)])
-        return known
+                column_card = self._read_card(ColumnValues.of(rows, name), name, whole, job)
+            _cards.put([(key, column_card)])
+        return column_card
 
     def profile(self, name: str, where: Filter | None, job: Job) -> ColumnProfile:
         """The profile of a column over the rows that meet `where`. Blocks and raises like `card`."""

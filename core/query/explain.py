@@ -93,8 +93,8 @@ def _columns_read(snapshot: Snapshot, query: ScanQuery) -> set[int]:
     used = [key.column for key in query.sort]
     if query.where is not None:
         used += columns_read(bind(query.where, snapshot.schema, snapshot.name))
-    named = (*project(snapshot, used), *project(snapshot, query.columns))
-    return {column.key for column in named}
+    columns = (*project(snapshot, used), *project(snapshot, query.columns))
+    return {column.key for column in columns}
 
 
 def _reads(snapshot: Snapshot, query: ScanQuery, result: SearchResult) -> Reads:

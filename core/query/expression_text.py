@@ -384,8 +384,8 @@ class _Parser(TokenCursor):
             return self._concat(name_token, values, start)
         function = FUNCTIONS.get(name)
         if function is None:
-            known = [*FUNCTIONS, *_SYNONYMS]
-            fix = instead_of(name_token.word, known) if name_token.word else ""
+            names = [*FUNCTIONS, *_SYNONYMS]
+            fix = instead_of(name_token.word, names) if name_token.word else ""
             raise self._wrong(name_token, f"There is no function '{name_token.text}'", fix)
         try:
             values = _in_our_order(name, name_token.word, values)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
-from lamella.core.errors import BadFilter, BadQuery, NoTruthValue, shown
+from lamella.core.errors import BadFilter, BadQuery, NoTruthValue, short_text
 from lamella.core.filters.expr import Filter, Predicate, Reference, apply_flags, columns_read
 
 if TYPE_CHECKING:
@@ -181,8 +181,8 @@ class Computable:
         exactly."""
         from lamella.core.arrow.types import type_named
 
-        named = type_named(kind)
-        return call("cast", self, "float32" if is_.is_float32(named) else str(named))
+        target_type = type_named(kind)
+        return call("cast", self, "float32" if is_.is_float32(target_type) else str(target_type))
 
 
 class Expression(Computable):
@@ -282,8 +282,8 @@ def computes_from(text: str, columns: Callable[[], Collection[str]]) -> bool:
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in called]
     if not names or not isinstance(tree, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call):
         return False
-    known = columns()
-    heads = {*known, *(name.partition(".")[0] for name in known)}
+    column_names = columns()
+    heads = {*column_names, *(name.partition(".")[0] for name in column_names)}
     return heads.issuperset(names)
 
 
@@ -454,12 +454,14 @@ class Column(Computable):
     def _value_list(self, values: Iterable[Any]) -> list[Any]:
         if isinstance(values, Computable):
             raise BadFilter(
-                f"{self!r} cannot be in {shown(values)}",
+                f"{self!r} cannot be in {short_text(values)}",
                 "This takes a list of values, and that is a column",
-                f"Compare the columns: {self!r} == {shown(values)}",
+                f"Compare the columns: {self!r} == {short_text(values)}",
             )
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise BadFilter(f"{self!r} cannot be in {shown(values)}", fix=f"Give a list: [{shown(values)}]")
+            raise BadFilter(
+                f"{self!r} cannot be in {short_text(values)}", fix=f"Give a list: [{short_text(values)}]"
+            )
         return list(values)
 
     def _predicate(self, operator: str, *values: Any, ignore_case: bool = False) -> Filter:

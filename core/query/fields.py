@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from lamella.core.arrow.nested_values import Place, names_within, place_of
-from lamella.core.errors import BadQuery, UnknownColumn, shown
+from lamella.core.errors import BadQuery, UnknownColumn, short_text
 from lamella.core.filters.to_sql import field_in, in_sql_units, literal
 from lamella.core.filters.values import convert, natural
 from lamella.core.libraries import exp
@@ -236,7 +236,7 @@ def constant(value: Any, place: str) -> Value:
     kind = _constant_type(plain)
     if kind is None:
         raise BadQuery(
-            f"{place}: {shown(value)} cannot be used in a computation",
+            f"{place}: {short_text(value)} cannot be used in a computation",
             fix="Give text, a number, true or false, a date or a time",
         )
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lamella.core.errors import BadQuery, LamellaError, shown
+from lamella.core.errors import BadQuery, LamellaError, short_text
 from lamella.core.query.line import Line, LineStep
 from lamella.core.query.pipeline_json import kind_name, kind_named, step_from_json, step_to_json
 from lamella.core.query.source import Source
@@ -18,9 +18,9 @@ Json = dict[str, Any]
 def line_to_json(line: Line, address_of: Callable[[Source], Any]) -> Json:
     """`address_of` returns where a joined dataset can be reopened, as JSON; None if it cannot be."""
     addresses = {name: address_of(source) for name, source in line.sources.items()}
-    known = {name: address for name, address in addresses.items() if address is not None}
+    saved_addresses = {name: address for name, address in addresses.items() if address is not None}
     item: Json = {STEPS: [_step_to_json(step) for step in line.steps]}
-    return {**item, SOURCES: known} if known else item
+    return {**item, SOURCES: saved_addresses} if saved_addresses else item
 
 
 def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line, list[LamellaError]]:
@@ -28,11 +28,11 @@ def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line
     report these too. Blocks if `open_source` does. Raises `BadQuery` if `obj` is not what `line_to_json`
     writes."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get(STEPS), list):
-        raise BadQuery(f"{shown(obj)} is not a line of steps")
+        raise BadQuery(f"{short_text(obj)} is not a line of steps")
     steps = tuple(_step_from_json(item) for item in obj[STEPS])
     addresses, problems = obj.get(SOURCES, {}), list[LamellaError]()
     if not isinstance(addresses, Mapping):
-        raise BadQuery(f"{shown(addresses)} are no datasets of a line of steps")
+        raise BadQuery(f"{short_text(addresses)} are no datasets of a line of steps")
     sources: dict[str, Source] = {}
     for name, address in addresses.items():
         try:
@@ -55,7 +55,7 @@ def _step_to_json(step: LineStep) -> Json:
 
 def _step_from_json(obj: Any) -> LineStep:
     if not isinstance(obj, Mapping):
-        raise BadQuery(f"{shown(obj)} is not a step")
+        raise BadQuery(f"{short_text(obj)} is not a step")
     name = obj.get(KIND)
     kind = kind_named(name)
     step = step_from_json({name: obj[STEP]}) if STEP in obj else None

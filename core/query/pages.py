@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
@@ -64,7 +64,8 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
         kinds = [column_named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{snapshot.name}: {shown(cursor)} is not a cursor", fix="Pass the `next` of the previous page"
+            f"{snapshot.name}: {short_text(cursor)} is not a cursor",
+            fix="Pass the `next` of the previous page",
         ) from error
     if order != json.loads(_order_text(keys)):
         raise BadData(
@@ -292,7 +293,7 @@ def _parse_cursor(after: str, fingerprint: str, node: Node) -> pa.Table:
         json.loads(row.schema.metadata[_UUIDS])
     except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{node.fields.place}: {shown(after)} is not a cursor",
+            f"{node.fields.place}: {short_text(after)} is not a cursor",
             fix="Pass the `next` of the previous page",
         ) from error
     if of != fingerprint:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lamella.core.errors import BadFilter, BadQuery, shown
+from lamella.core.errors import BadFilter, BadQuery, short_text
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
 from lamella.core.query.expressions import DEEPEST, Call, ColumnReference, Condition, Constant, Expression
@@ -57,7 +57,7 @@ def from_json(obj: Any) -> Pipeline:
 
 def _pipeline(obj: Json) -> Pipeline:
     if not isinstance(obj, Mapping):
-        raise TypeError(f"it is {shown(obj)}, not an object")
+        raise TypeError(f"it is {short_text(obj)}, not an object")
     return Pipeline(_text(obj["source"]), tuple(_step(step) for step in obj["steps"]))
 
 
@@ -92,7 +92,7 @@ def kind_name(kind: type[Step]) -> str:
 def kind_named(name: Any) -> type[Step]:
     """The kind of step with this name. Raises `BadQuery` if there is none."""
     if not isinstance(name, str) or name not in _FORMS:
-        raise BadQuery(f"there is no kind of step {shown(name)}", fix=f"There are: {', '.join(_FORMS)}")
+        raise BadQuery(f"there is no kind of step {short_text(name)}", fix=f"There are: {', '.join(_FORMS)}")
     return _FORMS[name].kind
 
 

@@ -131,8 +131,8 @@ class _Writer:
         if step.having is not None:
             calls.append(f".having({self._condition(step.having)})")
         if step.totals or step.subtotals:
-            named = {"totals": step.totals, "subtotals": step.subtotals}
-            options = [f"{name}={value}" for name, value in named.items() if value is not (name == "totals")]
+            flags = {"totals": step.totals, "subtotals": step.subtotals}
+            options = [f"{name}={value}" for name, value in flags.items() if value is not (name == "totals")]
             calls.append(f".with_totals({', '.join(options)})")
         return calls
 
@@ -267,8 +267,8 @@ class _Writer:
             return f"{self._expression_text(first)}.{call.function}({arguments})"
         if call.function == "when" and len(call.arguments) == 3 and isinstance(first, Condition):
             self._needs("lamella.core.query.expressions", "when")
-            chosen = ", ".join(map(self._operand, call.arguments[1:]))
-            return f"when({self._condition(first.filter)}, {chosen})"
+            results = ", ".join(map(self._operand, call.arguments[1:]))
+            return f"when({self._condition(first.filter)}, {results})"
         if call.function in _VARIADIC_FUNCTIONS:
             self._needs("lamella.core.query.expressions", call.function)
             return f"{call.function}({', '.join(map(self._operand, call.arguments))})"

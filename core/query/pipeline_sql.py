@@ -190,8 +190,8 @@ class _Writer:
             return statement
         if len(self._steps) == 1 and rows == _Select(self._steps[0][0], rows.fields, rows.fields):
             return self._steps[0][1]
-        named = [f"{name} AS (\n{_indent(body)}\n)" for name, body in self._steps]
-        return f"WITH {', '.join(named)}\n{statement}"
+        queries = [f"{name} AS (\n{_indent(body)}\n)" for name, body in self._steps]
+        return f"WITH {', '.join(queries)}\n{statement}"
 
     def _rows(self, pipeline: Pipeline) -> _Select:
         node = self._compiler.rows(Pipeline(pipeline.source))
@@ -225,10 +225,10 @@ class _Writer:
         unless its columns are gone, or the rows must be sorted before (`in_order`)."""
         if rows == _Select(rows.table, rows.fields, rows.fields):
             return rows
-        known = all(key.name in rows.fields for key in rows.order) and not in_order
+        has_keys = all(key.name in rows.fields for key in rows.order) and not in_order
         name = self._step_name()
-        self._steps.append((name, rows.text(in_order=not known)))
-        return _Select(name, rows.fields, rows.fields, order=rows.order if known else ())
+        self._steps.append((name, rows.text(in_order=not has_keys)))
+        return _Select(name, rows.fields, rows.fields, order=rows.order if has_keys else ())
 
     def _step_name(self) -> str:
         number = len(self._steps) + 1
@@ -280,8 +280,8 @@ class _Writer:
         if rows.is_limited or rows.is_closed or not computed.isdisjoint(key.column for key in step.keys):
             rows = self._nest(rows)
         keys = [_Key(key.column, key.descending) for key in step.keys]
-        named = {key.name for key in keys}
-        before = (key for key in rows.order if key.name not in named)
+        names = {key.name for key in keys}
+        before = (key for key in rows.order if key.name not in names)
         return replace(rows, order=(*dict.fromkeys(keys), *before))
 
     def _with_paths(self, names: Iterable[str], rows: _Select) -> _Select:
@@ -315,9 +315,9 @@ class _Writer:
             is_trusted=True,
         )
         items = (*((key, None) for key in keys), *((name, sql) for name, sql, _kind in aggregated))
-        named = tuple(map(identifier, keys))
+        key_names = tuple(map(identifier, keys))
         grouped = replace(
-            rows, fields=fields, items=items, group=named, order=tuple(map(_Key, keys)), is_closed=False
+            rows, fields=fields, items=items, group=key_names, order=tuple(map(_Key, keys)), is_closed=False
         )
         if having is None:
             return grouped
@@ -415,8 +415,8 @@ class _Writer:
         return replace(left, table=table, before=before, items=items, is_closed=True)
 
     def _sql(self, step: Sql, rows: _Select, node: Node) -> _Select:
-        named = "\n".join(step.text.strip().rstrip(";").splitlines())
-        body = named
+        query = "\n".join(step.text.strip().rstrip(";").splitlines())
+        body = query
         renamed = [(name, self._table(source)) for name, source in step.tables]
         renamed = [(name, table) for name, table in renamed if identifier(name) != table]
         rows = self._nest(rows, in_order=True)
@@ -424,7 +424,7 @@ class _Writer:
             renamed.append((step.rows, rows.table))
         if renamed:
             names = ", ".join(f"{identifier(name)} AS (SELECT * FROM {table})" for name, table in renamed)
-            body = f"WITH {names}\nSELECT * FROM (\n{_indent(named)}\n)"
+            body = f"WITH {names}\nSELECT * FROM (\n{_indent(query)}\n)"
         name = self._step_name()
         self._steps.append((name, body))
         fields = sql_fields(self._compiler.after(step, node).fields)

@@ -120,9 +120,9 @@ class FilterNode(Node):
 
 def _values_for(identifiers: Collection[str], values: Values) -> tuple[dict[str, exp.Expr], Identifiers]:
     """Choose values by identifier; return their SQL, and the columns that they read."""
-    chosen = {name: value for name, value in values.items() if name in identifiers}
-    inputs = Identifiers().union(*(inputs for _sql, inputs in chosen.values()))
-    return {name: sql for name, (sql, _inputs) in chosen.items()}, inputs
+    used_values = {name: value for name, value in values.items() if name in identifiers}
+    inputs = Identifiers().union(*(inputs for _sql, inputs in used_values.values()))
+    return {name: sql for name, (sql, _inputs) in used_values.items()}, inputs
 
 
 class ComputeNode(Node):

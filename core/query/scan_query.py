@@ -64,8 +64,8 @@ def _take_columns_and_limit(remaining: list[Step]) -> tuple[tuple[str, ...] | No
 
 def _by_last(keys: tuple[SortKey, ...], before: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
     """Combine sort keys: rows with equal new keys keep their earlier order."""
-    named = {key.column for key in keys}
-    return (*keys, *(key for key in before if key.column not in named))
+    names = {key.column for key in keys}
+    return (*keys, *(key for key in before if key.column not in names))
 
 
 def _all_conditions(where: Sequence[Filter]) -> Filter | None:
@@ -84,16 +84,16 @@ def scan_query_of(
     limit or offset."""
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
-    named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
+    names = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
     condition = condition_of(where, f"{snapshot.name}: where", snapshot)
-    return ScanQuery(named, condition, sort_keys(snapshot, sort), most, first)
+    return ScanQuery(names, condition, sort_keys(snapshot, sort), most, first)
 
 
 def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
     """ "-name" sorts descending, unless a column has that name."""
-    known = {column.name for column in snapshot.columns}
+    column_names = {column.name for column in snapshot.columns}
     keys = tuple(
-        SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
+        SortKey(name) if name in column_names else SortKey(name.removeprefix("-"), name.startswith("-"))
         for name in (() if names is None else names_of(names, f"{snapshot.name}: sort"))
     )
     project(snapshot, (key.column for key in keys))

@@ -27,12 +27,12 @@ class OtherSql(Exception):
     """SQL that steps cannot express; callers then keep the statement as it is."""
 
 
-def extras(tree: exp.Expr, known: set[str]) -> list[str]:
-    return [name for name, value in tree.args.items() if value and name not in known]
+def extras(tree: exp.Expr, names: set[str]) -> list[str]:
+    return [name for name, value in tree.args.items() if value and name not in names]
 
 
-def only(tree: exp.Expr, known: set[str]) -> None:
-    if extras(tree, known):
+def only(tree: exp.Expr, names: set[str]) -> None:
+    if extras(tree, names):
         raise OtherSql
 
 

@@ -66,9 +66,9 @@ def _from_note(text: str, find: Find) -> Query | None:
 
 
 def _as_step(text: str, find: Find) -> Query:
-    named = tables_named(text)
-    if not named:
+    tables = tables_named(text)
+    if not tables:
         raise BadSql("the statement names no dataset", fix="Write SELECT … FROM and the name of a dataset")
-    first = find(named[0])
-    step, sources = sql_step(text, named[0], find)
+    first = find(tables[0])
+    step, sources = sql_step(text, tables[0], find)
     return Query({first.name: first, **sources}, Pipeline(first.name, (step,)))

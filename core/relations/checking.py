@@ -114,19 +114,22 @@ def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndar
 
 
 def _examples(
-    values: Sequence[pa.ChunkedArray], ids: np.ndarray, dangling_rows: np.ndarray, known: tuple[Dangling, ...]
+    values: Sequence[pa.ChunkedArray],
+    ids: np.ndarray,
+    dangling_rows: np.ndarray,
+    first_examples: tuple[Dangling, ...],
 ) -> tuple[Dangling, ...]:
     """Return the known examples and rows with further keys, at most `EXAMPLES` in all."""
-    if len(known) == EXAMPLES or not len(dangling_rows):
-        return known
+    if len(first_examples) == EXAMPLES or not len(dangling_rows):
+        return first_examples
     first = KeyCodes([take(column, dangling_rows) for column in values]).first
-    rows = dangling_rows[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(known)]]
+    rows = dangling_rows[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(first_examples)]]
     keys = zip(*(python_values(take(column, rows)) for column in values), strict=True)
-    known_keys = {each.key for each in known}
+    known_keys = {each.key for each in first_examples}
     examples = [
         Dangling(int(i), key) for i, key in zip(ids[rows], keys, strict=True) if key not in known_keys
     ]
-    return (*known, *examples)[:EXAMPLES]
+    return (*first_examples, *examples)[:EXAMPLES]
 
 
 def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:

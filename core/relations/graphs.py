@@ -16,7 +16,7 @@ from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested_values import python_rows, python_values
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownRelation, shown
+from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownRelation, short_text
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.jobs import Job
@@ -376,7 +376,7 @@ def tables_of(
     """Create two tables with a graph's nodes and edges, and the relations between them."""
     if not isinstance(graph, _networkx().Graph):
         raise BadData(
-            f"store {store.name}: {shown(graph)} is not a networkx graph", fix="Convert it to one first"
+            f"store {store.name}: {short_text(graph)} is not a networkx graph", fix="Convert it to one first"
         )
     _refuse_ends(store.name, ends)
     if not len(graph):

@@ -19,7 +19,7 @@ from lamella.core.errors import (
     TypeConflict,
     UnknownColumn,
     UnknownTable,
-    shown,
+    short_text,
 )
 from lamella.core.query.source import Source
 from lamella.core.scan.snapshot import Column
@@ -186,7 +186,7 @@ def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
     parts = [value] if isinstance(value, str) else _texts(value)
     if not parts:
         raise BadData(
-            f"store {store}: {shown(value)} cannot be an end of a relation",
+            f"store {store}: {short_text(value)} cannot be an end of a relation",
             fix="Name a table and its column: 'flights.carrier', or several in a list",
         )
     sides = [_split(part, store, tables) for part in parts]
@@ -199,7 +199,7 @@ def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
         )
     columns = tuple(column for _, column in sides)
     if len(set(columns)) < len(columns):
-        raise BadData(f"store {store}: {shown(value)} names a column twice", fix="Name each column once")
+        raise BadData(f"store {store}: {short_text(value)} names a column twice", fix="Name each column once")
     return End(sides[0][0], columns)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownName, shown
+from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownName, short_text
 from lamella.core.libraries import install_command
 from lamella.core.remote.kinds import Kind, kind_named, kind_of_scheme
 
@@ -113,9 +113,9 @@ class Connection:
     def from_json(cls, item: Any) -> Connection:
         """Raises `BadConnection` and `UnknownKind`."""
         if not isinstance(item, dict):
-            raise BadConnection(f"{shown(item)} is not a connection", field="name")
-        known = {attribute.name for attribute in fields(cls)}
-        odd = sorted(set(item) - known)
+            raise BadConnection(f"{short_text(item)} is not a connection", field="name")
+        names = {attribute.name for attribute in fields(cls)}
+        odd = sorted(set(item) - names)
         if odd or not {"name", "kind"} <= set(item):
             what = f"has an unknown field '{odd[0]}'" if odd else "has no name or no kind"
             raise BadConnection(f"A connection {what}", fix="Fix the file", field=odd[0] if odd else "name")
@@ -138,7 +138,7 @@ def _refuse_odd(connection: Connection) -> None:
     for place in connection.places:
         if not isinstance(place, str) or not place or "/" in place or "@" in place:
             raise BadConnection(
-                f"{where} cannot serve {shown(place)}",
+                f"{where} cannot serve {short_text(place)}",
                 f"These are names of {kind.places}",
                 "Give them without a scheme or a path",
                 field="places",
@@ -318,10 +318,10 @@ class Connections(Mapping[str, Connection]):
 
     def __getitem__(self, name: str) -> Connection:
         """Raises `UnknownConnection`."""
-        known = self._read_connections()
-        if name not in known:
-            raise UnknownConnection(name, "Lamella", known)
-        return known[name]
+        connections = self._read_connections()
+        if name not in connections:
+            raise UnknownConnection(name, "Lamella", connections)
+        return connections[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._read_connections().get(name, default)

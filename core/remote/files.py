@@ -130,11 +130,11 @@ class RemoteFiles:
         address, job = path.address, job or current_job() or Job()
         status = self.remote_status(address)
         copy = self.entry(address, status).copy_path(address.name)
-        for known in (copy, _temporary.get((address, status), copy)):
-            if _is_whole(known, status):
+        for candidate in (copy, _temporary.get((address, status), copy)):
+            if _is_whole(candidate, status):
                 with suppress(OSError):
-                    os.utime(known)
-                return known
+                    os.utime(candidate)
+                return candidate
         return self._fetch_whole(address, status, copy, job)
 
     # ------------------------------------------------------------------ reading

@@ -106,12 +106,12 @@ def kind_of_scheme(scheme: str) -> Kind:
     """Return the kind of server for addresses of a scheme. Raises `UnknownScheme`."""
     kind = BY_SCHEME.get(scheme.casefold())
     if kind is None:
-        known = list(file_schemes())
-        near = [f"{scheme_near}://" for scheme_near in nearest(scheme, known, least=0.5)]
+        schemes = list(file_schemes())
+        near = [f"{scheme_near}://" for scheme_near in nearest(scheme, schemes, least=0.5)]
         raise UnknownScheme(
             f"An address that begins with {scheme}:// cannot be opened",
             "This scheme is unknown",
-            f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(known)}",
+            f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(schemes)}",
         )
     return kind
 

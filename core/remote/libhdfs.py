@@ -139,16 +139,16 @@ class Library:
         self._java: Any = None
         self._functions: Any = None
 
-    def load(self, chosen: Installation) -> None:
+    def load(self, hadoop: Installation) -> None:
         """Load the libraries, and set the environment variables that pyarrow and libhdfs read. The Java
         virtual machine starts with the first connection. Raises `OSError`."""
         with self._lock:
             if self._functions is not None:
                 return
             java = ctypes.CDLL(
-                str(chosen.java_home / JVM), ctypes.RTLD_GLOBAL
+                str(hadoop.java_home / JVM), ctypes.RTLD_GLOBAL
             )  # libhdfs does not look for it
-            functions = ctypes.CDLL(str(chosen.library))
+            functions = ctypes.CDLL(str(hadoop.library))
             pointer, text = ctypes.c_void_p, ctypes.c_char_p
             functions.hdfsNewBuilder.restype = pointer
             functions.hdfsBuilderSetForceNewInstance.argtypes = [pointer]
@@ -162,9 +162,9 @@ class Library:
             functions.hdfsRename.argtypes = [pointer, text, text]
             if hasattr(functions, "hdfsGetLastExceptionRootCause"):  # of Hadoop 3
                 functions.hdfsGetLastExceptionRootCause.restype = text
-            os.environ["ARROW_LIBHDFS_DIR"] = str(chosen.library.parent)
-            os.environ["JAVA_HOME"] = str(chosen.java_home)
-            os.environ["CLASSPATH"] = chosen.classpath
+            os.environ["ARROW_LIBHDFS_DIR"] = str(hadoop.library.parent)
+            os.environ["JAVA_HOME"] = str(hadoop.java_home)
+            os.environ["CLASSPATH"] = hadoop.classpath
             os.environ.setdefault("LIBHDFS_OPTS", JAVA_OPTIONS)
             self._java, self._functions, self._process = java, functions, os.getpid()
 

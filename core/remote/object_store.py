@@ -404,20 +404,22 @@ def _s3(address: Address, connection: Connection | None, region: str = "") -> tu
     from obstore.store import S3Store
 
     profile = (connection and connection.profile) or os.environ.get("AWS_PROFILE", "")
-    named = profile_values(profile or "default")
-    if connection is not None and connection.profile and not named:
+    profile_settings = profile_values(profile or "default")
+    if connection is not None and connection.profile and not profile_settings:
         raise no_credentials(address, f"the profile '{profile}' of AWS's profile files")
-    endpoint = _s3_endpoint(connection, named)
+    endpoint = _s3_endpoint(connection, profile_settings)
     region = region or (connection and connection.region) or _variable("AWS_REGION", "AWS_DEFAULT_REGION")
-    options = _options(endpoint) | {"region": region or named.get("region") or "us-east-1"}
+    options = _options(endpoint) | {"region": region or profile_settings.get("region") or "us-east-1"}
     if endpoint:
         options |= {"endpoint": endpoint, "virtual_hosted_style_request": False}
     keys = ("access_key", "secret_key", "session_token")
     if connection is not None and connection.secrets:
         values = [connection.secret(key) for key in keys]
     elif profile:
-        values = _of_profile(named)
-        if not values[0] and (way := next((_SIGN_INS[key] for key in _SIGN_INS if key in named), None)):
+        values = _of_profile(profile_settings)
+        if not values[0] and (
+            way := next((_SIGN_INS[key] for key in _SIGN_INS if key in profile_settings), None)
+        ):
             raise AccessDenied(
                 address,
                 "cannot be opened with this profile",
@@ -427,7 +429,7 @@ def _s3(address: Address, connection: Connection | None, region: str = "") -> tu
     else:
         variables = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
         values = [os.environ.get(variable) for variable in variables]
-        values = values if values[0] and values[1] else _of_profile(named)
+        values = values if values[0] and values[1] else _of_profile(profile_settings)
     anonymous = connection is not None and connection.anonymous
     if not anonymous and values[0] and values[1]:
         secrets = zip(("access_key_id", "secret_access_key", "session_token"), values, strict=True)

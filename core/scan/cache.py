@@ -16,13 +16,13 @@ import pyarrow as pa
 from lamella.core.scan.parquet_file import Footer
 
 
-class Sized(Protocol):
+class HasSize(Protocol):
     @property
     def nbytes(self) -> int: ...
 
 
 K = TypeVar("K", bound=Hashable)
-V = TypeVar("V", bound=Sized)
+V = TypeVar("V", bound=HasSize)
 
 
 class LruCache(Generic[K, V]):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, UnknownRow, shown
+from lamella.core.errors import BadData, UnknownRow, short_text
 from lamella.core.scan.read import Piece, pieces, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
@@ -160,7 +160,7 @@ def ids_of(state: IdentifiedRows, values: Sequence[Any]) -> np.ndarray:
 
 def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
     return BadData(
-        f"{state.snapshot.name}: {shown(bad)} is not an {ID}",
+        f"{state.snapshot.name}: {short_text(bad)} is not an {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
         f"Give values of the table's column {ID}",
     )

@@ -101,8 +101,8 @@ Segment = FileSegment | MemorySegment
 
 def stored_keys(segment: Segment) -> set[int]:
     """The keys of the columns that a segment has."""
-    named = segment.names if isinstance(segment, FileSegment) else map(int, segment.rows.column_names)
-    return set(named)
+    keys = segment.names if isinstance(segment, FileSegment) else map(int, segment.rows.column_names)
+    return set(keys)
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,8 +75,8 @@ class Update:
     def effect(
         self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _choose_rows(table, where)
-        return update_effect(state, self.operators, chosen, job or Job(), most)
+        state, selection = _choose_rows(table, where)
+        return update_effect(state, self.operators, selection, job or Job(), most)
 
     def apply(
         self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
@@ -139,9 +139,9 @@ class Split:
     def effect(
         self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _choose_rows(table, where)
+        state, selection = _choose_rows(table, where)
         act = SplitColumn(self.column, tuple(self.into), self.by, self.regex, self.keep)
-        return made_columns_effect(state, act, chosen, job or Job(), most)
+        return made_columns_effect(state, act, selection, job or Job(), most)
 
     def apply(
         self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
@@ -163,9 +163,9 @@ class Merge:
     def effect(
         self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        state, chosen = _choose_rows(table, where)
+        state, selection = _choose_rows(table, where)
         act = MergeColumns(tuple(self.columns), self.into, self.between, self.keep)
-        return made_columns_effect(state, act, chosen, job or Job(), most)
+        return made_columns_effect(state, act, selection, job or Job(), most)
 
     def apply(
         self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
@@ -202,9 +202,9 @@ class DropDuplicates:
     def effect(
         self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
-        (state, chosen), own, started = _choose_rows(table, where), job or Job(), time.perf_counter()
-        gone = duplicate_ids(state, self.on, self.keep, own, chosen)
-        return duplicates_effect(state, gone, self.on or (), chosen, own, time.perf_counter() - started)
+        (state, selection), own, started = _choose_rows(table, where), job or Job(), time.perf_counter()
+        gone = duplicate_ids(state, self.on, self.keep, own, selection)
+        return duplicates_effect(state, gone, self.on or (), selection, own, time.perf_counter() - started)
 
     def apply(
         self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
@@ -224,10 +224,10 @@ class Delete:
     def apply(
         self, table: Table, where: RowChoice = None, message: str = "", job: Job | None = None
     ) -> Commit:
-        chosen = row_selection(where, f"{table.name}: where", table)
-        if isinstance(chosen, list):
-            return table.delete(ids=chosen, message=message, job=job)
-        return table.delete(where="_id >= 0" if chosen is None else chosen, message=message, job=job)
+        selection = row_selection(where, f"{table.name}: where", table)
+        if isinstance(selection, list):
+            return table.delete(ids=selection, message=message, job=job)
+        return table.delete(where="_id >= 0" if selection is None else selection, message=message, job=job)
 
 
 @dataclass(frozen=True)
@@ -354,11 +354,11 @@ def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
     """Build an update from lines of column, assignment and input. Raises `BadData` for a column in two
     lines."""
     operators: dict[str, dict[str, Any]] = {}
-    named = set()
+    names = set()
     for column, assignment, answer in lines:
-        if column in named:
+        if column in names:
             raise BadData(f"column '{column}' is changed twice", "the result would depend on their order")
-        named.add(column)
+        names.add(column)
         operators.setdefault(assignment.operator, {})[column] = assignment.operand(answer)
     return Update(operators)
 

@@ -61,7 +61,7 @@ def apply_comparison(
     Raises `VersionConflict` if the table has changed since the comparison, `BadData` if it is not the
     earlier side, `TypeConflict` naming a column for a value that does not fit it; nothing changes then.
     """
-    chosen, work = kinds or Kinds(), job or Job()
+    chosen_kinds, work = kinds or Kinds(), job or Job()
     problem = why_not_applicable(comparison, table)
     if problem:
         if comparison.before.token[0] != table.snapshot().token[0]:
@@ -70,9 +70,9 @@ def apply_comparison(
             )
         raise VersionConflict(f"The differences cannot be applied: {problem}", fix="Compare it again")
     pairs = comparison.common
-    cells = list(_changed_cells(comparison, pairs, work)) if chosen.changed else []
-    rows = _added_rows(comparison, pairs) if chosen.added and len(comparison.added) else None
-    gone = _ids(comparison, comparison.removed) if chosen.removed and len(comparison.removed) else None
+    cells = list(_changed_cells(comparison, pairs, work)) if chosen_kinds.changed else []
+    rows = _added_rows(comparison, pairs) if chosen_kinds.added and len(comparison.added) else None
+    gone = _ids(comparison, comparison.removed) if chosen_kinds.removed and len(comparison.removed) else None
     text = message or f"apply differences from {comparison.titles[1]}"
     version = snapshot_version(comparison.before)
     return table.edit(cells, rows, gone, text, work, expected_version=version)

@@ -34,26 +34,26 @@ class Copies:
 
 
 def copy_files(
-    source_paths: StorePaths, named: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
+    source_paths: StorePaths, checksums: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
 ) -> Copies:
-    """Copy files that are missing or damaged in the target; `named` maps each file to its checksum, which is
-    empty for files of an earlier format.
+    """Copy files that are missing or damaged in the target; `checksums` maps each file to its checksum,
+    which is empty for files of an earlier format.
 
     Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for a name
     that does not belong to the store.
     """
     copied = total = done = 0
     damaged = []
-    sizes = {path: source_paths.file(path).stat().st_size for path in named}
+    sizes = {path: source_paths.file(path).stat().st_size for path in checksums}
     whole = sum(sizes.values())
-    if named:
+    if checksums:
         target_paths.data.mkdir(exist_ok=True)
-    for count, (path, known) in enumerate(sorted(named.items())):
-        files = f"{count:,} of {quantity(len(named), 'file')}"
+    for count, (path, checksum) in enumerate(sorted(checksums.items())):
+        files = f"{count:,} of {quantity(len(checksums), 'file')}"
         job.report(done, whole, f"{files}, {size_text(done)} of {size_text(whole)}")
         done += sizes[path]
         source, copy = source_paths.file(path), target_paths.file(path)
-        expected = known or checksum_of(source)
+        expected = checksum or checksum_of(source)
         if copy.exists() and checksum_of(copy) == expected:
             continue
         copy.parent.mkdir(exist_ok=True)  # not its parents, which are gone if the disk was unmounted
@@ -241,12 +241,12 @@ def _copy_store(
     for _ in range(ATTEMPTS):
         _remove(part, PARTS)
         try:
-            named = catalog.copy_to(part)
-            files = copy_files(source_paths, named, StorePaths(target), link, job)
+            checksums = catalog.copy_to(part)
+            files = copy_files(source_paths, checksums, StorePaths(target), link, job)
         except FileNotFoundError as error:
             if not part.exists():
                 raise FileProblem(target, "vanished while it was written", fix="Check its disk") from error
-            gone = {path for path in map(source_paths.file, named) if not path.exists()}
+            gone = {path for path in map(source_paths.file, checksums) if not path.exists()}
             if gone & missing:
                 raise _missing(sorted(gone & missing)) from None
             missing |= gone
@@ -254,19 +254,19 @@ def _copy_store(
         _sync_folders(StorePaths(target).data)
         sync(part)
         ready(part)
-        _take_over(part, target, named)
-        return Backup(target, files.copied, len(named) - files.copied, files.bytes, files.damaged)
+        _take_over(part, target, checksums)
+        return Backup(target, files.copied, len(checksums) - files.copied, files.bytes, files.damaged)
     raise StoreProblem(
         f"{catalog.path.parent}: its files keep changing", fix="Try again when it is less busy, or verify it"
     )
 
 
-def _take_over(part: Path, target: Path, named: Collection[str]) -> None:
+def _take_over(part: Path, target: Path, paths: Collection[str]) -> None:
     """Replace the old catalog by the new one, and remove the files that only the old one names."""
     _remove(target / CATALOG, ("-wal", "-shm"))
     part.replace(target / CATALOG)
     sync(target)
-    Layout(target).sweep(lambda: set(named))
+    Layout(target).sweep(lambda: set(paths))
 
 
 def _remove(catalog: Path, parts: Collection[str]) -> None:

@@ -15,11 +15,11 @@ from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat_batches
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thaw
 from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.filters.values import convert, exact_number_text
-from lamella.core.jobs import Job, Unreported
+from lamella.core.jobs import Job, SilentJob
 from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.read import arrays_at, tables, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, refuse_unknown
@@ -140,7 +140,7 @@ def assigned_values(
         if len(ids) > ROWS_AT_ONCE:
             job.report(start, len(ids), "rows")
         old = stored_values(state, some, columns)
-        context = RowContext(state.snapshot.name, some, old, Unreported(job), whole)
+        context = RowContext(state.snapshot.name, some, old, SilentJob(job), whole)
         olds.append(old)
         news.append(apply_assignments(assignments, old, len(some), context))
     return _join(olds), _join(news)
@@ -159,7 +159,7 @@ def _join(parts: Sequence[Values]) -> Values:
 def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa.Array]:
     """The ids of all rows, and the values of one column."""
     column = next(c for c in state.columns if c.name == name)
-    parts = [rows for rows in tables(state.snapshot, (ID_COLUMN, column), Unreported(job)) if rows.num_rows]
+    parts = [rows for rows in tables(state.snapshot, (ID_COLUMN, column), SilentJob(job)) if rows.num_rows]
     if not parts:
         return np.empty(0, np.int64), pa.nulls(0, column.type)
     whole = pa.concat_tables(parts)
@@ -249,8 +249,8 @@ def own_columns(state: TableVersion, schema: pa.Schema) -> ColumnPlan | None:
     """The plan for data whose names and types match the table's columns; None if they do not."""
     plan = state.plans.of(schema)
     if plan is None:
-        known = {c.name: c for c in state.columns}
-        met = [known.get(field.name) for field in schema]
+        columns = {c.name: c for c in state.columns}
+        met = [columns.get(field.name) for field in schema]
         if any(c is None or c.type != f.type for c, f in zip(met, schema, strict=True)):
             return None
         plan = ColumnPlan(tuple(c for c in met if c is not None), (), ())
@@ -277,12 +277,12 @@ def complete_values(
     """Fill `values`, given for the rows of `ids`, with stored values where nothing was given."""
     if not left_out:
         return values
-    known = {c.name: c for c in state.columns}
+    columns = {c.name: c for c in state.columns}
     for place, column in enumerate(plan.columns):
         lacks = left_out.get(column.name)
-        if lacks is None or not lacks.any() or column.name not in known:
+        if lacks is None or not lacks.any() or column.name not in columns:
             continue
-        old = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
+        old = take_rows(state.snapshot, state.locate(ids[lacks]), [columns[column.name]])
         stored = in_one(to_columns(old, [column]).column(0))
         whole = put(values.column(place), np.flatnonzero(lacks), stored)
         values = values.set_column(place, values.schema.field(place), whole)
@@ -328,8 +328,8 @@ def _matching_rows(
         ids = row_ids[order]
         refuse_duplicates(state.snapshot.name, ids)
         if ignore_missing:
-            known = state.locate(ids) >= 0
-            return ids[known], order[known]
+            exists = state.locate(ids) >= 0
+            return ids[exists], order[exists]
         refuse_unknown(state, ids)
         return ids, order
     matches = known_matches(state, data.select(list(on)), ignore_missing)
@@ -396,12 +396,12 @@ def _whole_rows(
     types = {c.name: c.type for c in state.columns}
     if not parts_of(rows, types):
         return rows, matches
-    known = whole_values(state, matches.ids, rows.take(matches.keys).without(set_on_insert))
+    values = whole_values(state, matches.ids, rows.take(matches.keys).without(set_on_insert))
     new = rows.take(matches.unknown)
     result = with_paths_inside(new.table, types, state.snapshot.name)
-    table = concat_batches([as_block(known.table), as_block(result)])
+    table = concat_batches([as_block(values.table), as_block(result)])
     count, more = len(matches.ids), len(matches.unknown)
-    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.omissions.items()}
+    lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in values.omissions.items()}
     return PartialRows(table, lacks), Matches(matches.ids, np.arange(count), np.arange(count, count + more))
 
 
@@ -451,7 +451,7 @@ def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any
     name = state.snapshot.name
     if not isinstance(set_on_insert, Mapping):
         fix = "Give a dict: {'created': dt.date.today()}"
-        raise BadData(f"{name}: set_on_insert takes a dict, not {shown(set_on_insert)}", fix=fix)
+        raise BadData(f"{name}: set_on_insert takes a dict, not {short_text(set_on_insert)}", fix=fix)
     if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",

@@ -16,7 +16,7 @@ from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID, exact_cast, is_nested, wider_type
-from lamella.core.errors import BadData, BrokenCheck, shown
+from lamella.core.errors import BadData, BrokenCheck, short_text
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import unchanged_footer
@@ -93,9 +93,9 @@ def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> Ro
     names = set(block.schema.names)
     inside = {name.partition(".")[0] for name in names if "." in name}
     missing = {name: default for name, default in defaults.items() if name not in names | inside}
-    if not missing and not block.left_out:
+    if not missing and not block.missing_marks:
         return block
-    rows = fill_omissions(block.table(), block.left_out or {}, defaults)
+    rows = fill_omissions(block.table(), block.missing_marks or {}, defaults)
     for name, default in missing.items():
         rows = rows.append_column(name, take(default, np.zeros(block.num_rows, np.int64)))
     return RowBatch(rows.schema, block.num_rows, lambda: rows, block.checked)
@@ -388,12 +388,12 @@ def _rows(count: int) -> str:
 
 def _listing(checks: ColumnChecks) -> str:
     values = () if checks.allowed_values is None else checks.to_checks.one_of
-    some = ", ".join(shown(value) for value in values[: 2 * MOST_EXAMPLES])
+    some = ", ".join(short_text(value) for value in values[: 2 * MOST_EXAMPLES])
     return some + (", …" if len(values) > 2 * MOST_EXAMPLES else "")
 
 
 def _text(value: pa.Scalar) -> str:
-    return shown(python_value(value))
+    return short_text(python_value(value))
 
 
 def _by_id(row_id: int) -> str:

@@ -21,7 +21,7 @@ from lamella.core.arrow.types import (
     type_named,
     type_of,
 )
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.filters.condition import Condition, row_selection
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
@@ -130,10 +130,14 @@ def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
 def refuse_other_than_text(table: str, values: Values) -> None:
     """Raise `BadData` for keys and values that are not valid metadata, before any is stored."""
     if not isinstance(values, Mapping):
-        raise BadData(f"{table}: metadata is a dict of text, not {shown(values)}", fix="Give {key: value}")
+        raise BadData(
+            f"{table}: metadata is a dict of text, not {short_text(values)}", fix="Give {key: value}"
+        )
     for key, value in values.items():
         if not isinstance(key, (str, bytes)):
-            raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
+            raise BadData(
+                f"{table}: a key of metadata is text, not {short_text(key)}", fix="Write it as text"
+            )
         if _bytes(key) in _OWN_KEYS:
             raise BadData(
                 f"{table}: '{key if isinstance(key, str) else key.decode()}' is a reserved key",
@@ -142,7 +146,7 @@ def refuse_other_than_text(table: str, values: Values) -> None:
         if value is not None and not isinstance(value, (str, bytes)):
             called = key if isinstance(key, str) else key.decode(errors="replace")
             raise BadData(
-                f"{table}: metadata is text; '{called}' is {shown(value)}",
+                f"{table}: metadata is text; '{called}' is {short_text(value)}",
                 fix="Write it as text, such as JSON; None removes the key",
             )
 
@@ -386,15 +390,15 @@ class Columns(Sequence[str]):
         text_of(column, f"{self._name}: the column")
         for name, flag in (("required", required), ("unique", unique)):
             if flag not in (True, False, None):
-                raise BadData(f"{self._name}: {name} is {shown(flag)}", fix="Say True or False")
+                raise BadData(f"{self._name}: {name} is {short_text(flag)}", fix="Say True or False")
         values = None if one_of is None or isinstance(one_of, str) else items_of(one_of)
         if one_of is not None and values is None:
-            raise BadData(f"{self._name}: one_of takes a list of values, not {shown(one_of)}")
+            raise BadData(f"{self._name}: one_of takes a list of values, not {short_text(one_of)}")
         work, message = job or Job(), message or f"checks of {column}"
 
         def build(state: TableVersion) -> Change:
-            named = columns_named(state, [column])[0]
-            return checks_change(state, named, required, unique, values, work, message)
+            target = columns_named(state, [column])[0]
+            return checks_change(state, target, required, unique, values, work, message)
 
         return self._writer.commit(build, work)
 
@@ -413,7 +417,7 @@ class Columns(Sequence[str]):
         columns can swap names. No data is written."""
         if isinstance(names, Mapping) == (new is not None):
             raise BadData(
-                f"{self._name}: columns.rename was given {shown(names)}",
+                f"{self._name}: columns.rename was given {short_text(names)}",
                 fix="Give the old name and the new one, or a dict {old: new}",
             )
         if not isinstance(names, Mapping):
@@ -455,7 +459,7 @@ class Columns(Sequence[str]):
         first") for 31.12.2024.
         """
         if on_error not in ("refuse", "null"):
-            raise BadData(f"on_error cannot be {shown(on_error)}", fix="Give 'refuse' or 'null'")
+            raise BadData(f"on_error cannot be {short_text(on_error)}", fix="Give 'refuse' or 'null'")
         text_of(name, f"{self._name}: the column name")
         notation = Notation(decimal, thousands, dates)
         how, work = Cast(type_named(type), lossy, on_error == "null", notation), job or Job()
@@ -534,10 +538,10 @@ class Columns(Sequence[str]):
         job: Job | None,
     ) -> Commit:
         work = job or Job()
-        chosen = row_selection(where, f"{self._name}: where", self._reader.current().snapshot)
+        selection = row_selection(where, f"{self._name}: where", self._reader.current().snapshot)
 
         def build(state: TableVersion) -> Change:
-            ids = chosen_ids(state, chosen)
+            ids = chosen_ids(state, selection)
             return column_change(state, act, ids, self._writer.take_column_ids, work, message)
 
         return self._writer.commit(build, work)

@@ -200,8 +200,8 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
         indexes = tuple(catalog.indexes(table_id))
-        named = frozenset(entry for (entry,) in valid)
-        return Original(catalog.path, row, rows, entries, columns, named, indexes)
+        named_entries = frozenset(entry for (entry,) in valid)
+        return Original(catalog.path, row, rows, entries, columns, named_entries, indexes)
 
 
 def _copied_files(original: Original, layout: Layout, staging: Staging, folder: str) -> dict[str, str]:

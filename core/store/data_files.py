@@ -68,8 +68,8 @@ def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
 def choose_common(samples: Sequence[pa.ChunkedArray]) -> Encoding:
     """The encoding for all leaves of one path, since writers are configured by path: if they differ, a
     dictionary, which takes any values."""
-    chosen = {choose(sample) for sample in samples}
-    return chosen.pop() if len(chosen) == 1 else DICTIONARY
+    choices = {choose(sample) for sample in samples}
+    return choices.pop() if len(choices) == 1 else DICTIONARY
 
 
 def choose(sample: pa.ChunkedArray) -> Encoding:
@@ -233,13 +233,13 @@ def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> p
 
 def _options(sample: pa.Table) -> dict[str, object]:
     leaves = leaves_of(sample)
-    chosen = {path: choose_common(samples) for path, samples in leaves.items()}
+    encodings = {path: choose_common(samples) for path, samples in leaves.items()}
     return {
         "write_page_checksum": True,
-        "use_dictionary": [leaf for leaf, e in chosen.items() if e.name is None],
-        "column_encoding": {leaf: e.name for leaf, e in chosen.items() if e.name is not None},
-        "compression": {leaf: e.codec for leaf, e in chosen.items()},
-        "compression_level": {leaf: ZSTD_LEVEL for leaf, e in chosen.items() if e.codec == ZSTD},
+        "use_dictionary": [leaf for leaf, e in encodings.items() if e.name is None],
+        "column_encoding": {leaf: e.name for leaf, e in encodings.items() if e.name is not None},
+        "compression": {leaf: e.codec for leaf, e in encodings.items()},
+        "compression_level": {leaf: ZSTD_LEVEL for leaf, e in encodings.items() if e.codec == ZSTD},
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
         "write_statistics": [
             leaf

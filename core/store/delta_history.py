@@ -27,7 +27,7 @@ from lamella.core.arrow.types import holds
 from lamella.core.datasets.delta_log import Log, deltalake
 from lamella.core.datasets.locate import DELTA_LOG, is_delta_table
 from lamella.core.errors import BadData, FileProblem
-from lamella.core.jobs import Job, Unreported
+from lamella.core.jobs import Job, SilentJob
 from lamella.core.remote.paths import RemotePath
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at
@@ -130,13 +130,13 @@ def publish_history(
 
 def _refuse_types(destination: Destination, commits: Sequence[Commit], state_of: StateOf, job: Job) -> None:
     """Raise `TypeConflict` for a column of any version whose type a Delta table cannot store."""
-    known: set[tuple[Column, ...]] = set()
+    checked_columns: set[tuple[Column, ...]] = set()
     for commit in commits:
         job.check()
         columns = state_of(commit.version).columns
-        if columns not in known:
+        if columns not in checked_columns:
             destination.format.refuse(pa.schema([column.field for column in columns]))
-            known.add(columns)
+            checked_columns.add(columns)
 
 
 def _read_state(root: Path) -> _PublishedState:
@@ -229,7 +229,7 @@ class _HistoryWriter:
         self.number, self.chunks, self.milliseconds = 0, list[_Chunk](), 0
         self._root, self._name, self._values, self._job = root, name, values, job
         self._include_ids, self._partition_by = include_ids, partition_by
-        self._work = Unreported(job)
+        self._work = SilentJob(job)
         self._versions = self._files = self._bytes = self._rows = 0
         self._id = str(uuid.uuid4())
         self._features: tuple[str, ...] | None = None

@@ -311,17 +311,17 @@ class Diff:
                 job.check()
             yield block
 
-    def _rows(self, snapshot: Snapshot, chosen: Iterator[np.ndarray]) -> Iterator[pa.Table]:
-        return (take_rows(snapshot, positions, snapshot.columns) for positions in chosen if len(positions))
+    def _rows(self, snapshot: Snapshot, ids: Iterator[np.ndarray]) -> Iterator[pa.Table]:
+        return (take_rows(snapshot, positions, snapshot.columns) for positions in ids if len(positions))
 
     def differing_cells(
         self, block: DiffBlock, columns: frozenset[int] | None = None
     ) -> Iterator[tuple[Column, np.ndarray, pa.Array, pa.Array]]:
         """For each column that may differ, yield which of the block's rows differ, and both versions'
         values."""
-        chosen = [c for c in (block.columns, columns) if c is not None]
+        selections = [c for c in (block.columns, columns) if c is not None]
         for was, column in self.pairs:
-            if len(block.ids) and all(column.key in c for c in chosen):
+            if len(block.ids) and all(column.key in c for c in selections):
                 after = _values(self._after.snapshot, block.after, column)
                 before = (
                     pa.nulls(len(after), column.type)

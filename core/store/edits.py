@@ -12,7 +12,7 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, TypeConflict, UnknownColumn, shown
+from lamella.core.errors import BadData, TypeConflict, UnknownColumn, short_text
 from lamella.core.scan.row_ids import refuse_unknown
 from lamella.core.store.changes import changed_cells, complete_values, delete_change, stored_values, with_rows
 from lamella.core.store.commit import Change
@@ -66,11 +66,11 @@ def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
     parts = items_of(cells)
     if parts is None or not all(isinstance(part, pa.Table) for part in parts):
         raise BadData(
-            f"{name}: edit takes a list of Arrow tables, not {shown(cells)}",
+            f"{name}: edit takes a list of Arrow tables, not {short_text(cells)}",
             fix="Give one for each group of cells: its ids in _id, and their columns",
         )
     if rows is not None and not isinstance(rows, pa.Table):
-        raise BadData(f"{name}: edit takes new rows as an Arrow table, not {shown(rows)}")
+        raise BadData(f"{name}: edit takes new rows as an Arrow table, not {short_text(rows)}")
     for part in (*parts, *([] if rows is None else [rows])):
         twice = [
             column for place, column in enumerate(part.column_names) if column in part.column_names[:place]
@@ -84,18 +84,18 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
     """Merge tables of `_id` and columns: return ascending ids and the values for them. Where several tables
     give the same cell, the last one wins. Raises `BadData` for a table without `_id`."""
     parts: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
-    known: list[np.ndarray] = []
+    id_arrays: list[np.ndarray] = []
     for table in cells:
         if ID not in table.column_names:
             raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
         if not table.num_rows:
             continue
         ids = to_numpy(table.column(ID).cast(pa.int64()))
-        known.append(ids)
+        id_arrays.append(ids)
         for column in table.column_names:
             if column != ID:
                 parts.setdefault(column, []).append((ids, in_one(table.column(column))))
-    rows = distinct(np.concatenate(known)) if parts else np.empty(0, np.int64)
+    rows = distinct(np.concatenate(id_arrays)) if parts else np.empty(0, np.int64)
     columns, left_out = {}, {}
     for column, pieces in parts.items():
         places = np.full(len(rows), -1, np.int64)

@@ -311,10 +311,10 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
     plan, values = fit_to_columns(state, with_paths_inside(single.table, types, name), _no_ids)
     lookup = matches(state, values.select(list(on)))
     job.check()
-    known = single.take(lookup.keys).without(on)
-    columns = [c for c in state.columns if c.name in known.table.column_names]
+    old_values = single.take(lookup.keys).without(on)
+    columns = [c for c in state.columns if c.name in old_values.table.column_names]
     old = stored_values(state, lookup.ids, columns)
-    new = _whole(state, lookup.ids, known, old)
+    new = _whole(state, lookup.ids, old_values, old)
     changed = np.empty(0, np.int64)
     if new and len(lookup.ids):
         _, arrays, changed = differing_values(state, old, new, _no_ids)
@@ -405,8 +405,8 @@ def _upsert_preview(
 ) -> Preview:
     """The preview of an upsert: conflicting rows as given, then new ones, then those that change."""
     first = len(conflicting) + len(added)
-    known = {*on, *updated.before}
-    defaults = [c for c in state.columns if c.name in added.column_names and c.name not in known]
+    known_columns = {*on, *updated.before}
+    defaults = [c for c in state.columns if c.name in added.column_names and c.name not in known_columns]
     before = {**updated.before, **stored_values(state, updated.ids, defaults)}
     columns = {**{name: updated.keys.column(name) for name in on}, **before, **updated.after}
     parts = (conflicting, added, _table(columns))

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
-from lamella.core.arrow.documents import folded
+from lamella.core.arrow.documents import fold_extra_fields
 from lamella.core.arrow.ingest import RowBatch, as_block
 from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import ID, common_type, exact_cast, inexact, stored_type, wider_type
-from lamella.core.errors import BadData, TypeConflict, shown
+from lamella.core.errors import BadData, TypeConflict, short_text
 from lamella.core.filters.cells import parse_cell
 from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.snapshot import Column
@@ -78,7 +78,7 @@ def refuse_null_character(table: str, column: str) -> None:
     """Raise `BadData` for a column name that SQLite cannot have."""
     if "\0" in column:
         raise BadData(
-            f"{table}: the column name {shown(column):.200} holds a null character",
+            f"{table}: the column name {short_text(column):.200} holds a null character",
             "SQLite and many programs end a name there",
             "Leave it out",
         )
@@ -95,15 +95,19 @@ def plan_columns(
     """
     for field in arriving.schema:
         _refuse_deep(table, field)
-    known = {c.name: c for c in have}
+    columns_by_name = {c.name: c for c in have}
     schema = arriving.schema
-    fresh = [f for f in schema if f.name not in known and f.name != ID]
+    fresh = [f for f in schema if f.name not in columns_by_name and f.name != ID]
     for field in fresh:
         refuse_null_character(table, field.name)
     first = take_ids(len(fresh)) if fresh else 0
     added = {f.name: Column(f.name, stored_type(f.type), first + i) for i, f in enumerate(fresh)}
-    fitted = {f.name: _widen_column(table, known[f.name], arriving) for f in schema if f.name in known}
-    widened = tuple(c for c in fitted.values() if c != known[c.name])
+    fitted = {
+        f.name: _widen_column(table, columns_by_name[f.name], arriving)
+        for f in schema
+        if f.name in columns_by_name
+    }
+    widened = tuple(c for c in fitted.values() if c != columns_by_name[c.name])
     columns = tuple({**added, **fitted}[f.name] for f in schema if f.name != ID)
     return ColumnPlan(columns, tuple(added.values()), widened)
 
@@ -117,8 +121,8 @@ def wider_columns(before: Sequence[Column], after: Sequence[Column]) -> list[Col
 def narrow_rows(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
     """Convert each column to the table's type if all its values fit: small numbers in int64 do not widen a
     column."""
-    known = {c.name: c.type for c in have}
-    columns = [_narrow(rows.column(f.name), known.get(f.name, f.type)) for f in rows.schema]
+    types_by_name = {c.name: c.type for c in have}
+    columns = [_narrow(rows.column(f.name), types_by_name.get(f.name, f.type)) for f in rows.schema]
     return pa.Table.from_arrays(columns, names=rows.column_names)
 
 
@@ -143,7 +147,7 @@ def to_columns(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
 def _column_values(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
     if values is None:
         return pa.chunked_array([pa.nulls(rows, column.type)])
-    values = folded(values, column.type)
+    values = fold_extra_fields(values, column.type)
     exact = exact_cast(values, column.type)
     if exact is None:
         raise inexact(column.name, values.type, column.type)
@@ -258,7 +262,7 @@ class Notation:
         ):
             if sign not in known:
                 signs = ", ".join(map(repr, known))
-                raise BadData(f"{column}: {what} cannot be {shown(sign)}", fix=f"Give one of {signs}")
+                raise BadData(f"{column}: {what} cannot be {short_text(sign)}", fix=f"Give one of {signs}")
         if self.decimal == self.thousands:
             raise BadData(f"{column}: decimal and thousands are the same character", fix="Change one of them")
         if self != Notation() and not _is_text(have):

@@ -112,9 +112,11 @@ class Layout:
             finally:
                 self._thread.group = outer
 
-    def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
-        """Remove staging folders and data files that are not in `known`, unless somebody is staging; `forget`
-        is called when nobody is. Files whose names are not the store's own stay, and so do links.
+    def sweep(
+        self, known_paths: Callable[[], set[str]], forget: Callable[[], None] | None = None
+    ) -> list[int]:
+        """Remove staging folders and data files that are not in `known_paths`, unless somebody is staging;
+        `forget` is called when nobody is. Files whose names are not the store's own stay, and so do links.
 
         Returns the sizes of the data files removed. Nobody ever read them, because no version named them.
         """
@@ -131,11 +133,11 @@ class Layout:
                 shutil.rmtree(folder, ignore_errors=True)
             if forget is not None:
                 forget()
-            return self._sweep_data(known())
+            return self._sweep_data(known_paths())
         finally:
             lock.release()
 
-    def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
+    def strays(self, known_paths: Callable[[], set[str]]) -> list[Path] | None:
         """List files and links that nobody names. Returns None while somebody is staging, because they may be
         named in a moment. Writes nothing: where there is no lock file, nobody has ever staged anything."""
         lock = FileLock(self._lock, makes=False)
@@ -147,14 +149,14 @@ class Layout:
         try:
             folders = set(self.paths.table_folders())
             loose = [path for path in entries(self.data) if path not in folders]
-            return [*entries(self.staging), *loose, *_unnamed_files(folders, named())]
+            return [*entries(self.staging), *loose, *_unnamed_files(folders, known_paths())]
         finally:
             lock.release()
 
-    def _sweep_data(self, known: set[str]) -> list[int]:
+    def _sweep_data(self, known_paths: set[str]) -> list[int]:
         sizes = []
         folders = list(self.paths.table_folders())
-        for file in filter(self.paths.may_sweep, _unnamed_files(folders, known)):
+        for file in filter(self.paths.may_sweep, _unnamed_files(folders, known_paths)):
             try:
                 size = file.stat().st_size
                 file.unlink()
@@ -246,9 +248,12 @@ def _no_refusal() -> None:
     """The default for a folder that no catalog has open."""
 
 
-def _unnamed_files(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
+def _unnamed_files(folders: Iterable[Path], known_paths: Collection[str]) -> list[Path]:
     return [
-        file for folder in folders for file in entries(folder) if f"{folder.name}/{file.name}" not in named
+        file
+        for folder in folders
+        for file in entries(folder)
+        if f"{folder.name}/{file.name}" not in known_paths
     ]
 
 

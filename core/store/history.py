@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
+from lamella.core.errors import BadData, StoreProblem, UnknownVersion, short_text
 from lamella.core.jobs import Job
 from lamella.core.query.source import VersionOrTime
 from lamella.core.store.catalog.queries import Catalog, CatalogVersions
@@ -36,15 +36,15 @@ def version_of(table: str, newest: int, versions: CatalogVersions, when: Version
     """Resolve a version; raise `UnknownVersion` for an unknown name, `StoreProblem` for a version that does
     not exist or has expired."""
     if isinstance(when, str):
-        named = versions.version_named(text_of(when, f"{table}: the version"))
-        if named is None:
+        version = versions.version_named(text_of(when, f"{table}: the version"))
+        if version is None:
             raise UnknownVersion(when, table, versions.names())
-        return named
+        return version
     if isinstance(when, dt.datetime):
         return _at(table, newest, versions, when)
     if isinstance(when, bool) or not isinstance(when, int):
         raise BadData(
-            f"{table}: {shown(when)} names no version", "it is neither a number, a name nor a time",
+            f"{table}: {short_text(when)} names no version", "it is neither a number, a name nor a time",
             "Give a version's number or name, or a datetime",
         )  # fmt: skip
     if not (1 <= when <= newest and versions.exists(when)):
@@ -297,17 +297,18 @@ _STEPS: dict[str, tuple[Callable[[CommitLog], Commit | None], Callable[[CommitLo
 }  # fmt: skip
 
 
-def step_group(kind: str, histories: Mapping[int, History], chosen: History, number: int) -> Commit:
+def step_group(kind: str, histories: Mapping[int, History], current: History, number: int) -> Commit:
     """Undo or redo a transaction on all of its tables, inside a transaction; return the commit of the
-    `chosen` one.
+    `current` one.
 
     `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that prevents
     it; nothing changes then.
     """
-    own = chosen._reader.table_id
+    own = current._reader.table_id
     if own not in histories:
         raise StoreProblem(
-            f"{chosen._name}: its change was made together with other tables, and is {_PAST[kind]} with them",
+            f"{current._name}: its change was made together with other tables,"
+            f" and is {_PAST[kind]} with them",
             "one of those tables was dropped, or its versions have expired",
             "Restore a version of this table instead",
         )

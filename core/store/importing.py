@@ -23,8 +23,8 @@ from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
 from lamella.core.datasets.text.conversions import as_texts
 from lamella.core.datasets.text.regional import SpelledType
-from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
-from lamella.core.jobs import Job, Unreported
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, short_text
+from lamella.core.jobs import Job, SilentJob
 from lamella.core.phrases import quantity
 from lamella.core.store.changes import fit_to_columns, refuse_keys
 from lamella.core.store.commit import Commit
@@ -131,11 +131,11 @@ def _import_dataset(
     """Import a dataset; return the table, and the table of unreadable lines if there is one."""
     name = name or free_table_name(dataset.name, store.tables)
     job = job or Job()
-    opened, chosen = dataset.schema.names, _column_names(dataset, columns)
+    opened, names = dataset.schema.names, _column_names(dataset, columns)
 
     def create(schema: pa.Schema, rows: Batches) -> Table:
-        with _rename_columns(schema, rows, opened, chosen) as reader:
-            return store.create_table(name, reader, job=Unreported(job))
+        with _rename_columns(schema, rows, opened, names) as reader:
+            return store.create_table(name, reader, job=SilentJob(job))
 
     table = _with_rows(dataset, create, job)
     if not problems_of(dataset):
@@ -204,25 +204,23 @@ def plan_import(
     """Plan what `import_into` with the same arguments will do; nothing changes. Reads a text file to count
     its rows, and reads the columns of `key`. Raises as `import_into` does."""
     job = job or Job()
-    chosen = _column_names(dataset, columns)
-    refuse_bad_target(dataset, table, mode, key, chosen)
+    names = _column_names(dataset, columns)
+    refuse_bad_target(dataset, table, mode, key, names)
     known_names = [name for name in table.schema.names if name != ID]
     coming = dataset.count(job=job)
-    _refuse_other_types(dataset, table, chosen)
+    _refuse_other_types(dataset, table, names)
     plan = ImportPlan(
         mode,
         coming,
         table.num_rows,
-        tuple(name for name in chosen.values() if name not in known_names),
+        tuple(name for name in names.values() if name not in known_names),
         tuple(
-            name
-            for name in known_names
-            if name not in chosen.values() and table.columns.default(name) is None
+            name for name in known_names if name not in names.values() and table.columns.default(name) is None
         ),
     )
     if mode != "upsert":
         return plan
-    sources = {name: source for source, name in chosen.items()}
+    sources = {name: source for source, name in names.items()}
     keys = dataset.read([sources[name] for name in key], job=job).rename_columns([*key])
     times = np.bincount(firsts_of_keys(table.name, keys))
     state = table._state()
@@ -249,8 +247,8 @@ def import_into(
     what reading and committing raise; nothing changes then.
     """
     job = job or Job()
-    opened, chosen = dataset.schema.names, _column_names(dataset, columns)
-    refuse_bad_target(dataset, table, mode, key, chosen)
+    opened, names = dataset.schema.names, _column_names(dataset, columns)
+    refuse_bad_target(dataset, table, mode, key, names)
     message, store = f"{mode} {dataset.name}", cast("Store", table.store)
     with ExitStack() as around_commit:
 
@@ -260,13 +258,13 @@ def import_into(
             around_commit.enter_context(_bad_lines_beside(dataset, store, table.name))
             if mode == "replace":
                 around_commit.enter_context(store.transaction(message))
-                table.delete(where=f"{ID} >= 0", message=message, job=Unreported(job))
+                table.delete(where=f"{ID} >= 0", message=message, job=SilentJob(job))
 
         def commit(schema: pa.Schema, rows: Batches) -> Commit:
-            with _rename_columns(schema, _call_at_end(before_commit, rows), opened, chosen) as reader:
+            with _rename_columns(schema, _call_at_end(before_commit, rows), opened, names) as reader:
                 if mode == "upsert":
-                    return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
-                return table.insert(reader, message, Unreported(job))
+                    return table.upsert(reader.read_all(), list(key), message=message, job=SilentJob(job))
+                return table.insert(reader, message, SilentJob(job))
 
         return _with_rows(dataset, commit, job)
 
@@ -290,10 +288,10 @@ def _bad_lines_beside(dataset: Dataset, store: Store, name: str) -> Iterator[Non
         raise
 
 
-def _refuse_other_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> None:
+def _refuse_other_types(dataset: Dataset, table: Table, names: Mapping[str, str]) -> None:
     """Raise `TypeConflict` where a column of the table cannot take the dataset's type, such as numbers in a
     column of text."""
-    for source, name in chosen.items():
+    for source, name in names.items():
         if name not in table.schema.names:
             continue
         have, coming = table.schema.field(name).type, dataset.schema.field(source).type
@@ -305,22 +303,22 @@ def _refuse_other_types(dataset: Dataset, table: Table, chosen: Mapping[str, str
 
 
 def refuse_bad_target(
-    dataset: Dataset, table: Table, mode: str, key: Sequence[str], chosen: Mapping[str, str]
+    dataset: Dataset, table: Table, mode: str, key: Sequence[str], names: Mapping[str, str]
 ) -> None:
     if mode not in get_args(Mode):
         raise BadData(
-            f"{table.name}: mode cannot be {shown(mode)}", fix="Give 'append', 'replace' or 'upsert'"
+            f"{table.name}: mode cannot be {short_text(mode)}", fix="Give 'append', 'replace' or 'upsert'"
         )
     if mode == "upsert" and not key:
         raise BadData(f"{table.name}: an upsert needs a key", fix="Name the columns that identify rows")
     if mode == "upsert":
         refuse_keys(table.name, key)
-    refuse_ids(table.name, pa.schema([pa.field(name, pa.null()) for name in chosen.values()]))
+    refuse_ids(table.name, pa.schema([pa.field(name, pa.null()) for name in names.values()]))
     for name in key:
         if name not in table.schema.names:
             raise UnknownColumn(name, table.name, table.schema.names)
-        if name not in chosen.values():
-            raise UnknownColumn(name, dataset.name, list(chosen.values()))
+        if name not in names.values():
+            raise UnknownColumn(name, dataset.name, list(names.values()))
 
 
 def _column_names(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -382,9 +380,9 @@ def read_column_as(table: Table, name: str, kind: SpelledType, job: Job | None =
         return {name: as_texts(texts.cast(pa.string()), kind)}
 
     with table.store.transaction(message):
-        table.transform(plain, [name], message=message, job=Unreported(job))
+        table.transform(plain, [name], message=message, job=SilentJob(job))
         return table.columns.cast(
-            name, kind.storage_type, on_error="null", message=message, job=Unreported(job)
+            name, kind.storage_type, on_error="null", message=message, job=SilentJob(job)
         )
 
 
@@ -433,9 +431,9 @@ BAD_LINES = "_bad_lines"
 
 def free_name(proposal: str, names: list[str]) -> str:
     """Return `proposal`, with a number appended if the name is taken."""
-    known = {name.casefold() for name in names}
+    taken = {name.casefold() for name in names}
     name, number = proposal, 1
-    while name.casefold() in known:
+    while name.casefold() in taken:
         number += 1
         name = f"{proposal}_{number}"
     return name
@@ -462,12 +460,12 @@ def table_columns(names: list[str]) -> list[str]:
 
 @contextmanager
 def _rename_columns(
-    schema: pa.Schema, rows: Batches, opened: Sequence[str], chosen: Mapping[str, str]
+    schema: pa.Schema, rows: Batches, opened: Sequence[str], new_names: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
     """Rename the chosen columns, and those that appeared after the dataset was `opened`, such as members that
     the first JSON objects lack."""
     later = [name for name in schema.names if name not in opened]
-    names, new = [*chosen, *later], list(chosen.values())
+    names, new = [*new_names, *later], list(new_names.values())
     for name in later:
         new.append(free_name(name.replace("\0", "") or "column", [ID, *new]))
 
@@ -484,7 +482,7 @@ def _rename_columns(
 def _kept_rows(dataset: Dataset, job: Job) -> Batches:
     progress = ImportProgress(job, dataset.num_rows)
     count = 0
-    for batch in dataset.batches(job=Unreported(job)):
+    for batch in dataset.batches(job=SilentJob(job)):
         yield batch
         count += batch.num_rows
         progress.report(count, count)

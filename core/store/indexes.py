@@ -225,9 +225,9 @@ class Indexes(Sequence[TableIndex]):
             transaction.next_generation(self._reader.table_id)
 
     def _refuse_twice(self, state: TableVersion, index: Index) -> None:
-        for known in indexes_of_table(self._catalog, state):
-            if (known.kind, known.keys) == (index.kind, index.keys):
-                raise self._twice(describe(known, state))
+        for definition in indexes_of_table(self._catalog, state):
+            if (definition.kind, definition.keys) == (index.kind, index.keys):
+                raise self._twice(describe(definition, state))
 
     def _twice(self, index: TableIndex) -> BadData:
         return BadData(f"{self._name} already has a {index}", fix="Drop it first to create it differently")

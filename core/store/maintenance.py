@@ -478,8 +478,8 @@ def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
         nullable = {field.name: field.nullable for field in unchanged_footer(segment).schema}
         yield from (key for key in keys if key not in segment.names or nullable[segment.names[key]])
     else:
-        known = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
-        yield from (key for key in keys if str(key) not in known or known[str(key)].null_count)
+        columns = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
+        yield from (key for key in keys if str(key) not in columns or columns[str(key)].null_count)
 
 
 FILE_KINDS = ("data_files", "change_files")

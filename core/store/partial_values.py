@@ -304,8 +304,8 @@ def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarra
         arriving = [documents[row][key] for row in rows[some].tolist()]
         if pa.types.is_struct(before.type):
             return merged_structs(before, array_of(arriving), arriving)
-        known = [whole(python_value(value)) for value in before]
-        return array_of([_merge_documents(*pair) for pair in zip(known, arriving, strict=True)])
+        old_values = [whole(python_value(value)) for value in before]
+        return array_of([_merge_documents(*pair) for pair in zip(old_values, arriving, strict=True)])
 
     gives = np.zeros(len(old), bool)
     gives[rows] = True

@@ -48,24 +48,24 @@ class StorePaths:
         self.data, self.staging = root / DATA_FOLDER, root / STAGING_FOLDER
         self.index, self.readers = root / INDEX_FOLDER, root / READERS_FOLDER
 
-    def file(self, named: object) -> Path:
+    def file(self, stored_path: object) -> Path:
         """Return the path of a data or change file that the catalog names as `<folder>/<file>`.
 
         Raises `DamagedStore` for any other text, and `StoreProblem` for a link.
         """
-        folder, mark, name = named.partition("/") if isinstance(named, str) else ("", "", "")
+        folder, mark, name = stored_path.partition("/") if isinstance(stored_path, str) else ("", "", "")
         if not (mark and _TABLE_FOLDER.fullmatch(folder) and _DATA_FILE.fullmatch(name)):
-            raise self._foreign("data file", named)
+            raise self._foreign("data file", stored_path)
         path = self._refuse_link(self.data / folder) / name
         return self._refuse_link(path)
 
-    def table_folder(self, named: object) -> Path:
+    def table_folder(self, name: object) -> Path:
         """Return the folder of a table's data and change files. Raises as `file` does."""
-        return self._refuse_link(self.data / self._folder(named))
+        return self._refuse_link(self.data / self._folder(name))
 
-    def index_folder(self, named: object) -> Path:
+    def index_folder(self, name: object) -> Path:
         """Return the folder of a table's index files. Raises as `file` does."""
-        return self._refuse_link(self.index / self._folder(named))
+        return self._refuse_link(self.index / self._folder(name))
 
     def refuse_links(self, *more: str) -> None:
         """Raise `StoreProblem` where the catalog, one of the store's folders, or one of `more` is a link: a
@@ -96,10 +96,10 @@ class StorePaths:
         own = _DATA_FILE.fullmatch(path.name) or _UNFINISHED_COPY.fullmatch(path.name)
         return bool(in_table and own) and path.is_file() and not is_link(path)
 
-    def _folder(self, named: object) -> str:
-        if not isinstance(named, str) or not _TABLE_FOLDER.fullmatch(named):
-            raise self._foreign("table's folder", named)
-        return named
+    def _folder(self, name: object) -> str:
+        if not isinstance(name, str) or not _TABLE_FOLDER.fullmatch(name):
+            raise self._foreign("table's folder", name)
+        return name
 
     def _refuse_link(self, path: Path) -> Path:
         if is_link(path):
@@ -110,8 +110,8 @@ class StorePaths:
             )
         return path
 
-    def _foreign(self, what: str, named: object) -> DamagedStore:
-        text = repr(named)
+    def _foreign(self, what: str, value: object) -> DamagedStore:
+        text = repr(value)
         text = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
         return DamagedStore(
             f"{self.catalog}: the catalog names {text} as a {what}",

@@ -14,7 +14,7 @@ from lamella.core.errors import (
     StoreProblem,
     UnknownRelation,
     UnknownTable,
-    shown,
+    short_text,
 )
 from lamella.core.filters.condition import Condition, condition_of, id_list
 from lamella.core.filters.expr import Filter, all_of
@@ -163,7 +163,7 @@ class StoreRelations(Sequence[Relation]):
         relation leads there.
         """
         if direction is not None and direction not in DIRECTIONS:
-            raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
+            raise BadData(f"direction cannot be {short_text(direction)}", fix="Give 'out' or 'in'")
         for name in (table, other):
             text_of(name, f"store {self._place}: the table name")
         links = self._catalog.read_through_cache(("links", table, other), partial(self._links, table, other))
@@ -175,8 +175,8 @@ class StoreRelations(Sequence[Relation]):
             )
         usable = [link for link in links if through in (None, link.relation.name)]
         if not usable:
-            known = dict.fromkeys(link.relation.name for link in links)
-            raise UnknownRelation(str(through), f"{table} to {other}", known)
+            names = dict.fromkeys(link.relation.name for link in links)
+            raise UnknownRelation(str(through), f"{table} to {other}", names)
         meant = [link for link in usable if direction in (None, link.direction)]
         if len(meant) != 1:
             raise _ambiguous(table, other, usable, direction)
@@ -317,8 +317,8 @@ class StoreRelations(Sequence[Relation]):
             raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
 
     def _ends(self, source: str | Iterable[str], far: str | Iterable[str]) -> tuple[End, End]:
-        known = {row.name: self._table_of(row.table_id) for row in self._catalog.tables()}
-        start, target = (end_of(side, self._place, known) for side in (source, far))
+        names = {row.name: self._table_of(row.table_id) for row in self._catalog.tables()}
+        start, target = (end_of(side, self._place, names) for side in (source, far))
         refuse_apart(self._place, start, target)
         return start, target
 
@@ -376,8 +376,8 @@ class TableRelations:
         `read`."""
         link, near, far = self._endpoints(to, through, direction, as_of)
         query = scan_query_of(far.snapshot, columns, where, sort, limit, offset)
-        chosen = related_rows(link, near, row_id, far, job or Job()).and_meeting(query.where)
-        return read_scan(far.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
+        selection = related_rows(link, near, row_id, far, job or Job()).and_meeting(query.where)
+        return read_scan(far.snapshot, replace(query, where=selection.where), job, within=selection.within)
 
     def page(  # noqa: PLR0913 -- as above
         self,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from lamella.core.errors import BadData, StoreBusy, StoreProblem, shown
+from lamella.core.errors import BadData, StoreBusy, StoreProblem, short_text
 from lamella.core.index.definition import DRAFT
 from lamella.core.index.open_indexes import indexes_of
 from lamella.core.index.registry import index_of, kind_of
@@ -48,7 +48,7 @@ def sweep(catalog: Catalog) -> list[int]:
     tables = {row.folder: row.table_id for row in catalog.tables()}
     if "" in tables:  # a damaged table, whose folder is unknown
         return []
-    known = {PurePosixPath(path) for path in catalog.known_paths()}
+    paths = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
     for folder, files in on_disk.items():
         usage = folder / USAGE_FILE
@@ -61,7 +61,7 @@ def sweep(catalog: Catalog) -> list[int]:
         indexes = [index_of(catalog.path, *entry_row) for entry_row in catalog.indexes(tables[folder.name])]
         if not indexes:
             sizes += [size for entry in unused for size in _remove_entry(entry)]
-        names = {path.name for path in known if path.parent.name == folder.name}
+        names = {path.name for path in paths if path.parent.name == folder.name}
         for entry in files:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)
             if not needed and not (entry.suffix == DRAFT and _is_new(entry)):
@@ -164,8 +164,8 @@ class Vacuum:
         sizes = {file.path: file.bytes for file in removed if file.number not in in_use}
         for table in self._catalog.tables():
             spans = [FileSpan(*row) for row in self._catalog.file_spans(table.table_id)]
-            named = {span.path for span in spans if span.first < span.stop}
-            sizes |= {span.path: span.bytes for span in spans if span.path not in named}
+            paths = {span.path for span in spans if span.first < span.stop}
+            sizes |= {span.path: span.bytes for span in spans if span.path not in paths}
         for path in self._layout.strays(self._catalog.paths_on_disk) or ():
             if self._layout.paths.may_sweep(path) and path.is_file():
                 sizes[path.relative_to(self._layout.root).as_posix()] = path.stat().st_size
@@ -183,12 +183,12 @@ class Vacuum:
             return VacuumReport()
         self._layout.refuse_replaced_catalog()
         in_use = {file.number for file in _files_in_use(removed, self._readers.readings())}
-        named = self._catalog.paths()  # a damaged catalog may queue files that it still needs; they stay
+        paths = self._catalog.paths()  # a damaged catalog may queue files that it still needs; they stay
         waiting: list[WaitingFile] = []
         gone: list[int] = []
         freed: list[int] = []
         for file in removed:
-            reason = IN_READING if file.number in in_use else NAMED_VERSION if file.path in named else ""
+            reason = IN_READING if file.number in in_use else NAMED_VERSION if file.path in paths else ""
             why = reason or self._unlink(file, freed)
             if why:
                 waiting.append(WaitingFile(file.path, file.bytes, why))
@@ -276,7 +276,7 @@ class Policy:
             )
         if self.older_than is not None and not isinstance(self.older_than, (dt.timedelta, dt.datetime)):
             raise BadData(
-                f"{table}: older_than {shown(self.older_than)} is not a time",
+                f"{table}: older_than {short_text(self.older_than)} is not a time",
                 fix="Give a datetime, or how long ago: datetime.timedelta(days=1)",
             )
         if isinstance(self.older_than, dt.timedelta) and self.older_than < dt.timedelta(0):
@@ -290,14 +290,16 @@ class Policy:
             count_of(self.max_bytes, f"{table}: max_bytes")
         return self
 
-    def oldest_version(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
+    def oldest_version(
+        self, stamps: Sequence[Stamp], named_versions: Sequence[int], files: Sequence[FileSpan]
+    ) -> int:
         """The oldest version to keep, apart from named ones. `stamps` are of all versions, ascending."""
         versions = [version for version, _ in stamps]
         oldest = [versions[0]]
         if self.older_than is not None:
             oldest.append(_newest_at(stamps, _seconds(self.older_than)))
         if self.max_bytes is not None:
-            oldest.append(_fitting(versions, named, files, self.max_bytes))
+            oldest.append(_fitting(versions, named_versions, files, self.max_bytes))
         if self.keep_versions is None:
             return max(oldest)
         kept_anyhow = versions[-min(self.keep_versions, len(versions))]
@@ -305,12 +307,12 @@ class Policy:
 
 
 def report(
-    stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan], oldest: int
+    stamps: Sequence[Stamp], named_versions: Sequence[int], files: Sequence[FileSpan], oldest: int
 ) -> ExpireReport:
-    gone = tuple(version for version, _ in stamps if version < oldest and version not in named)
-    paths = _paths(files, named, oldest)
+    gone = tuple(version for version, _ in stamps if version < oldest and version not in named_versions)
+    paths = _paths(files, named_versions, oldest)
     removed = {f.path: f.bytes for f in files if f.path not in paths}
-    versions = tuple(version for version in named if version < oldest)
+    versions = tuple(version for version in named_versions if version < oldest)
     return ExpireReport(gone, oldest, versions, len(removed), sum(removed.values()))
 
 
@@ -328,22 +330,24 @@ def _newest_at(stamps: Sequence[Stamp], seconds: float) -> int:
     return versions_then[-1] if versions_then else stamps[0][0]
 
 
-def _fitting(versions: Sequence[int], named: Sequence[int], files: Sequence[FileSpan], most: int) -> int:
+def _fitting(
+    versions: Sequence[int], named_versions: Sequence[int], files: Sequence[FileSpan], most: int
+) -> int:
     """The oldest version from which on all files fit into `most` bytes; fewer versions have fewer files."""
 
     def fits(oldest: int) -> bool:
-        return sum(_paths(files, named, oldest).values()) <= most
+        return sum(_paths(files, named_versions, oldest).values()) <= most
 
     at = bisect.bisect_left(versions, True, key=fits)
     return versions[min(at, len(versions) - 1)]
 
 
-def _paths(files: Sequence[FileSpan], named: Sequence[int], oldest: int) -> dict[str, int]:
+def _paths(files: Sequence[FileSpan], named_versions: Sequence[int], oldest: int) -> dict[str, int]:
     """The files, with their sizes, of versions from `oldest` on and of named ones."""
     return {
         f.path: f.bytes
         for f in files
-        if f.first < f.stop and (f.stop > oldest or any(f.first <= n < f.stop for n in named))
+        if f.first < f.stop and (f.stop > oldest or any(f.first <= n < f.stop for n in named_versions))
     }
 
 
@@ -363,6 +367,6 @@ def expire(catalog: Catalog, table_id: int, policy: Policy, dry_run: bool) -> Ex
 
 def _plan(catalog: Catalog, table_id: int, policy: Policy) -> ExpireReport:
     versions = catalog.versions(table_id)
-    stamps, named = versions.stamps(), versions.named_ones()
+    stamps, named_versions = versions.stamps(), versions.named_ones()
     files = [FileSpan(*row) for row in catalog.file_spans(table_id)]
-    return report(stamps, named, files, policy.oldest_version(stamps, named, files))
+    return report(stamps, named_versions, files, policy.oldest_version(stamps, named_versions, files))

@@ -221,10 +221,10 @@ def stage_replacement(
     with Encoder(FileSeries(staging)) as encoder:
         for block in blocks:
             rows = _batch_table(block, cover.columns, by_key)
-            known = None if rows is None else cover.with_ids(rows)
-            if known is None:
+            cover_with_ids = None if rows is None else cover.with_ids(rows)
+            if cover_with_ids is None:
                 return None
-            whole = _whole(state, known, _first(cover, known))
+            whole = _whole(state, cover_with_ids, _first(cover, cover_with_ids))
             job.report(cover.num_rows, text=f"{quantity(cover.num_rows, 'row')} written")
             encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_identity, whole))
         if not cover.is_whole:

@@ -110,9 +110,9 @@ def matches(state: TableVersion, keys: pa.Table) -> Matches:
         ids.append(to_numpy(table.columns[-1])[rows])
         places.append(numbers)
     matched = np.concatenate(places)
-    known = np.zeros(keys.num_rows, bool)
-    known[matched] = True
-    return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
+    is_known = np.zeros(keys.num_rows, bool)
+    is_known[matched] = True
+    return Matches(np.concatenate(ids), matched, np.flatnonzero(~is_known))
 
 
 def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:

@@ -72,8 +72,8 @@ class Salvage:
         passed = 0
         for entry, groups in self.parts:
             for group in groups:
-                done = f"{self.table}: {passed:,} of {self.readable:,} rows copied"
-                job.report(passed, self.readable, done)
+                text = f"{self.table}: {passed:,} of {self.readable:,} rows copied"
+                job.report(passed, self.readable, text)
                 rows = reader.live_rows(entry, _stored_rows(entry, group, reader.columns))
                 passed += rows.num_rows
                 yield from rows.cast(schema).to_batches()
@@ -107,7 +107,7 @@ class SalvageReader(Reader):
                     readable += self.live_rows(entry, rows).num_rows
                     groups.append(group)
                 else:
-                    lost += rows.count - int(among(rows.ids, self._deleted).sum())
+                    lost += rows.count - int(among(rows.ids, self._deleted_ids).sum())
                     is_exact &= rows.is_exact or not self._has_deletions(entry)
             parts.append((entry, tuple(groups)))
         return Salvage(name, readable, lost, is_exact, parts=tuple(parts), reader=self)
@@ -123,15 +123,15 @@ class SalvageReader(Reader):
                     values = take(as_type(cells.values[column.key], column.type), hits)
                     chunk = patch_chunk(rows.column(place), np.searchsorted(ids, cells.ids[hits]), values)
                     rows = rows.set_column(place, rows.schema.field(place), chunk)
-        deleted = among(ids, self._deleted)
+        deleted = among(ids, self._deleted_ids)
         return rows.filter(pa.array(~deleted)) if deleted.any() else rows
 
     @property
-    def _deleted(self) -> np.ndarray:
+    def _deleted_ids(self) -> np.ndarray:
         return union(*self._deletions.values())
 
     def _has_deletions(self, entry: SegmentEntry) -> bool:
-        first, stop = np.searchsorted(self._deleted, (entry.first_id, entry.last_id + 1)).tolist()
+        first, stop = np.searchsorted(self._deleted_ids, (entry.first_id, entry.last_id + 1)).tolist()
         return bool(first < stop)
 
     def _all_cells(self, version: int) -> dict[tuple[str, int], CellChanges]:
@@ -168,16 +168,16 @@ class LostRows:
 def find_salvage(catalog: Catalog, readers: Readers, tables: Sequence[str], job: Job) -> list[Salvage]:
     """Read these tables, and return which of their rows can be read. Changes nothing."""
     ids = {row.name: row.table_id for row in catalog.tables()}
-    found = []
+    salvages = []
     for name in tables:
         if name not in ids:
             raise UnknownTable(name, f"store {catalog.path.parent.name}", list(ids))
         try:
-            found.append(SalvageReader(catalog, ids[name], readers).salvage(job))
+            salvages.append(SalvageReader(catalog, ids[name], readers).salvage(job))
         except (LamellaError, *UNREADABLE) as error:
             why = "What was changed or deleted in them cannot be read: restore a backup"
-            found.append(Salvage(name, refusal=f"{why}. {error}"))
-    return found
+            salvages.append(Salvage(name, refusal=f"{why}. {error}"))
+    return salvages
 
 
 def _blocks(entry: SegmentEntry, columns: Sequence[Column]) -> Iterator[tuple[int, pa.Table | LostRows]]:

@@ -61,8 +61,8 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     snapshot, name = state.snapshot, state.snapshot.name
     count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
     first = count_of(offset, f"{name}: offset")
-    named = None if columns is None else names_of(columns, f"{name}: columns")
-    answer_columns = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
+    names = None if columns is None else names_of(columns, f"{name}: columns")
+    answer_columns = [c for c in project(snapshot, names) if c.key != ID_COLUMN.key]
     able = _fulltext(indexes, snapshot, on, earlier)
     text_query = _parse_search(snapshot, text_of(text, f"{name}: the search text"), able)
     how = _highlight(text_query, highlight)
@@ -91,10 +91,10 @@ def _fulltext(
         return usable
     names = names_of(on, f"{snapshot.name}: on")
     keys = {snapshot.column(name).key for name in names}
-    named = [index for index in usable if set(index.keys) == keys]
-    if not named:
+    matches = [index for index in usable if set(index.keys) == keys]
+    if not matches:
         raise no_fulltext_index(snapshot, names)
-    return named
+    return matches
 
 
 def _parse_search(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
@@ -128,8 +128,10 @@ def _answer(
     for column in highlighted if how is not None else ():
         cells = by_column[column].to_pylist()
         own_leaves = [leaf for leaf in sought if leaf.column in (None, column.name)]
-        language, drawn = language_of(search.index), how or Highlight()
-        values.append(from_values([snippet(c, own_leaves, language, drawn, job) for c in cells], pa.string()))
+        language, highlight = language_of(search.index), how or Highlight()
+        values.append(
+            from_values([snippet(c, own_leaves, language, highlight, job) for c in cells], pa.string())
+        )
         fields.append(pa.field(f"{SNIPPET}{column.name}", pa.string()))
     _refuse_twice(snapshot, [field.name for field in fields])
     return pa.Table.from_arrays(values, schema=pa.schema(fields))
@@ -145,12 +147,12 @@ def _highlight(search: _Search, highlight: bool | str | Sequence[str] | Highligh
     count_of(how.length, f"{place}: length")
     for mark in (how.before, how.after):
         text_of(mark, f"{place}: before and after")
-    known = [column.name for column in search.columns]
-    named = how.columns if how.columns is None else names_of(how.columns, place)
-    for name in named or ():
-        if name not in known:
-            raise UnknownColumn(name, f"The full-text index of {search.snapshot.name}", known)
-    return replace(how, columns=tuple(known if named is None else named))
+    names = [column.name for column in search.columns]
+    column_names = how.columns if how.columns is None else names_of(how.columns, place)
+    for name in column_names or ():
+        if name not in names:
+            raise UnknownColumn(name, f"The full-text index of {search.snapshot.name}", names)
+    return replace(how, columns=tuple(names if column_names is None else column_names))
 
 
 def _refuse_twice(snapshot: Snapshot, names: Sequence[str]) -> None:

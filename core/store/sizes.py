@@ -150,16 +150,16 @@ def unreadable_sizes(name: str, error: LamellaError) -> TableSizes:
 
 
 def _column(name: str, kind: str, stored: StoredSizes | None) -> ColumnSize:
-    known = stored or StoredSizes()
-    return ColumnSize(name, kind, known.bytes, known.encoding)
+    sizes = stored or StoredSizes()
+    return ColumnSize(name, kind, sizes.bytes, sizes.encoding)
 
 
 def _versions(commits: Sequence[Commit], spans: Sequence[FileSpan]) -> Iterator[VersionSize]:
-    named = [commit.version for commit in commits if commit.name]
+    named_versions = [commit.version for commit in commits if commit.name]
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    stays = {s.path for s in spans if any(s.first <= version < s.stop for version in named)}
+    stays = {s.path for s in spans if any(s.first <= version < s.stop for version in named_versions)}
     for span in spans:
         if span.first < span.stop:
             sizes[span.path] = span.bytes

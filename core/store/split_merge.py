@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, TypeConflict, shown
+from lamella.core.errors import BadData, TypeConflict, short_text
 from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.jobs import Job
@@ -71,13 +71,13 @@ class Split:
             ].as_py()
         except pa.ArrowInvalid as error:
             raise BadData(
-                f"{table}: the pattern {shown(self.by)} is invalid",
+                f"{table}: the pattern {short_text(self.by)} is invalid",
                 regex_problem(str(error), self.by),
                 "Put a backslash before a special character to match it literally",
             ) from error
         if everywhere:
             raise BadData(
-                f"{table}: the pattern {shown(self.by)} matches empty text",
+                f"{table}: the pattern {short_text(self.by)} matches empty text",
                 fix="Make it match at least one character",
             )
 

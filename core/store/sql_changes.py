@@ -82,7 +82,7 @@ def _refuse_other_version(table: Table, expected: int | None) -> None:
 def table_of_change(store: TableStore, statement: ChangeStatement) -> Table:
     """The table to change. Names in SQL are not case-sensitive."""
     name = statement.table
-    alike = [known for known in store.tables if known.casefold() == name.casefold()]
+    alike = [table_name for table_name in store.tables if table_name.casefold() == name.casefold()]
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
 
 
@@ -100,14 +100,14 @@ def _rows_to_insert(table: Table, statement: ChangeStatement, rows: pa.Table) ->
 
 def _cells_to_update(table: Table, statement: ChangeStatement, rows: pa.Table) -> pa.Table:
     _refuse_twice(table, rows)
-    named = statement.columns or ()
-    if rows.num_columns != len(named) + 1:
+    names = statement.columns or ()
+    if rows.num_columns != len(names) + 1:
         raise BadSql(
-            f"{table.name}: {rows.num_columns - 1} values were given for {len(named)} columns",
+            f"{table.name}: {rows.num_columns - 1} values were given for {len(names)} columns",
             "A * stands for every column of a table or a struct",
             "Name the column instead: SET a = s.b",
         )
-    return _as_columns_of(table, rows, [ID, *_known_columns(table, named)])
+    return _as_columns_of(table, rows, [ID, *_known_columns(table, names)])
 
 
 def _insert(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:

@@ -20,7 +20,7 @@ from lamella.core.errors import (
     ReadOnlyStore,
     StoreProblem,
     UnknownTable,
-    shown,
+    short_text,
 )
 from lamella.core.jobs import Job
 from lamella.core.query.source import VersionOrTime
@@ -100,7 +100,7 @@ class Store:
             or not (0 <= busy_seconds <= LONGEST_BUSY_SECONDS)
         ):
             raise BadData(
-                f"busy_seconds {shown(busy_seconds)} is not a time to wait",
+                f"busy_seconds {short_text(busy_seconds)} is not a time to wait",
                 fix=f"Give seconds, from 0 to {LONGEST_BUSY_SECONDS:,}",
             )
         folder = path_of(path, "the store")
@@ -377,9 +377,9 @@ class Store:
 
     def _roll_back(self) -> None:
         """Forget whatever was read in a transaction, or a part of one, that was rolled back."""
-        known = {row.table_id for row in self._catalog.tables()}
+        table_ids = {row.table_id for row in self._catalog.tables()}
         for table_id, table in list(self._open.items()):
-            if table_id in known:
+            if table_id in table_ids:
                 table._let_go()
             else:
                 table._abandon()

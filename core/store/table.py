@@ -290,10 +290,10 @@ class Table(RowsById):
                 "where= chooses the rows, and each gets these values",
                 "Leave where= out to find rows by their values",
             )
-        chosen, rows = row_selection(where, f"{name}: update", self), partial_rows([data])
+        selection, rows = row_selection(where, f"{name}: update", self), partial_rows([data])
 
         def build(state: TableVersion) -> Change:
-            ids = chosen_ids(state, chosen, ignore_missing)
+            ids = chosen_ids(state, selection, ignore_missing)
             return changes.assign_change(state, ids, rows, self._writer.take_column_ids, message or "update")
 
         return self._writer.commit(build, job, expected_version=expected_version)
@@ -352,14 +352,14 @@ class Table(RowsById):
         Raises `UnknownName` for an unknown operator, `UnknownColumn` for a column that an operator requires,
         `BadData` or `TypeConflict` for operands that do not fit; nothing changes then.
         """
-        chosen, own = row_selection(where, f"{self._reader.last_name}: update_where", self), job or Job()
+        selection, own = row_selection(where, f"{self._reader.last_name}: update_where", self), job or Job()
 
         def build(state: TableVersion) -> Change:
             edits = assignments(operators, state.columns, state.snapshot.name)
-            ids = chosen_ids(state, chosen)
+            ids = chosen_ids(state, selection)
             text, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
-                return insert_instead_change(state, chosen, edits, take_ids, text)
+                return insert_instead_change(state, selection, edits, take_ids, text)
             return changes.operator_change(state, ids, edits, take_ids, text, own)
 
         return self._writer.commit(build, own, expected_version=expected_version)
@@ -441,10 +441,10 @@ class Table(RowsById):
         the "first" or the "last" of them. Null equals null, and NaN equals NaN. With `where`, a filter or
         ids, only the rows that it selects are compared."""
         own, names = job or Job(), None if on is None else self._names(on)
-        chosen = row_selection(where, f"{self._reader.last_name}: drop_duplicates", self)
+        selection = row_selection(where, f"{self._reader.last_name}: drop_duplicates", self)
 
         def build(state: TableVersion) -> Change:
-            gone = duplicate_ids(state, names, keep, own, chosen)
+            gone = duplicate_ids(state, names, keep, own, selection)
             return changes.delete_change(state, gone, message or "drop duplicates")
 
         return self._writer.commit(build, own, expected_version=expected_version)

@@ -415,7 +415,7 @@ class Reader:
         self.indexes.now(index_of(path, *fields) for fields in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
         types = {entry: (key, column_type(path, kind)) for entry, key, _, kind in entries}
-        self._parsed_entries |= {("columns", entry): known for entry, known in types.items()}
+        self._parsed_entries |= {("columns", entry): pair for entry, pair in types.items()}
         columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
         _refuse_doubles(row.name, columns)
         by_key = {key: entry for entry, key, _, _ in entries}
@@ -519,8 +519,8 @@ class Reader:
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
         def parse() -> MemorySegment:
             columns, batch = self._pending("pending_rows", entry, ("columns", "batch"))
-            known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
-            return PendingRows.with_ids(first, rows, lambda: from_batch(known, batch, about))
+            types, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
+            return PendingRows.with_ids(first, rows, lambda: from_batch(types, batch, about))
 
         return self._parse_once("pending_rows", entry, parse)
 

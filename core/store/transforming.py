@@ -38,11 +38,11 @@ def transform_change(
     job: Job,
 ) -> Change:
     """Set the columns that `function` computes in the rows that `where` selects."""
-    chosen = state.columns if columns is None else state.snapshot.select(columns)
+    read_columns = state.columns if columns is None else state.snapshot.select(columns)
     result = _TransformResult()
-    for rows in _batches(state, chosen, where, job):
+    for rows in _batches(state, read_columns, where, job):
         job.check()
-        _add(result, state, rows, len(chosen), function)
+        _add(result, state, rows, len(read_columns), function)
     if not result.changed_columns:
         result.refuse_omitted_columns(state.snapshot.name)
         return Change(message, state.columns)
@@ -63,10 +63,10 @@ class _TransformResult:
 
     def look(self, rows: pa.Table, values: pa.Table) -> None:
         """Note which columns the function left out, and whether it computed any array itself."""
-        known = dict(zip(rows.column_names, rows.columns, strict=True))
-        self._omitted_columns |= dict.fromkeys(name for name in known if name not in values.column_names)
+        arrays = dict(zip(rows.column_names, rows.columns, strict=True))
+        self._omitted_columns |= dict.fromkeys(name for name in arrays if name not in values.column_names)
         columns = zip(values.column_names, values.columns, strict=True)
-        computed = (name not in known or not _share_memory(known[name], column) for name, column in columns)
+        computed = (name not in arrays or not _share_memory(arrays[name], column) for name, column in columns)
         self._computes |= not values.num_columns or any(computed)
 
     def refuse_omitted_columns(self, table: str) -> None:
@@ -120,9 +120,9 @@ def _add(
     result: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function
 ) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
-    chosen = rows.select(range(count))
-    values = _call(state.snapshot.name, function, chosen, ids)
-    result.look(chosen, values)
+    columns = rows.select(range(count))
+    values = _call(state.snapshot.name, function, columns, ids)
+    result.look(columns, values)
     cells = _cells_before(state, rows, count, values.column_names, ids)
     differing = {}
     for place, name in enumerate(values.column_names):

@@ -86,8 +86,8 @@ def undo_target(log: CommitLog) -> Commit | None:
     newest = newest_change(log)
     first = log.group(newest)[0]
     made_here = _makes_table(first) and first.transaction_id is not None
-    known = made_here or log.at(first.version - 1) is not None
-    return newest if newest.kind not in FOLLOWS and known else None
+    exists = made_here or log.at(first.version - 1) is not None
+    return newest if newest.kind not in FOLLOWS and exists else None
 
 
 def redo_target(log: CommitLog) -> Commit | None:

@@ -229,11 +229,11 @@ class Verification:
     def table(self, row: TableRow) -> None:
         """Check the files and pending entries of every version, and that the newest version is consistent."""
         before = len(self.problems) - self.indexes
-        named: list[NamedFile] = []
-        self._noting(row, partial(self._collect, row, named))
-        for count, file in enumerate(named):
+        files: list[NamedFile] = []
+        self._noting(row, partial(self._collect, row, files))
+        for count, file in enumerate(files):
             self.job.report(
-                count, len(named), f"{row.name}: {_quantity_or_no(count, 'file')} of {len(named):,} checked"
+                count, len(files), f"{row.name}: {_quantity_or_no(count, 'file')} of {len(files):,} checked"
             )
             if file.path not in self.files:
                 self.files.add(file.path)
@@ -275,8 +275,8 @@ class Verification:
             self.problems.append(f"table {row.name}: {_error_text(error)}")
         return len(self.problems) > before
 
-    def _collect(self, row: TableRow, named: list[NamedFile]) -> Iterator[str]:
-        named += self._named_files(row)
+    def _collect(self, row: TableRow, files: list[NamedFile]) -> Iterator[str]:
+        files += self._named_files(row)
         return iter(())
 
     def _named_files(self, row: TableRow) -> Iterator[NamedFile]:

@@ -55,8 +55,8 @@ def _pairs(before: TableVersion, after: TableVersion, diff: Diff) -> tuple[Colum
     """The pairs of columns, with their notes."""
     ours, theirs = _columns_by_key(before.snapshot), _columns_by_key(after.snapshot)
     pairs = [ColumnPair(None if was is None else ours[was.key], theirs[now.key]) for was, now in diff.pairs]
-    known = {pair.before.key for pair in pairs if pair.before is not None}
-    return (*pairs, *(ColumnPair(ours[c.key], None) for c in before.columns if c.key not in known))
+    keys = {pair.before.key for pair in pairs if pair.before is not None}
+    return (*pairs, *(ColumnPair(ours[c.key], None) for c in before.columns if c.key not in keys))
 
 
 def _columns_by_key(snapshot: Snapshot) -> dict[int, Column]:

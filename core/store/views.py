@@ -191,17 +191,17 @@ class FileViews:
 
     def query(self, name: str, files: Sequence[Path], find: Find) -> Query:
         """Return a view; `find` returns the datasets that it names. Raises `UnknownView`."""
-        known = self._of(files)
-        if name not in known:
-            raise UnknownView(name, _first(files), sorted(known))
-        return Query.of(known[name], find)
+        views = self._of(files)
+        if name not in views:
+            raise UnknownView(name, _first(files), sorted(views))
+        return Query.of(views[name], find)
 
     def layout(self, name: str, files: Sequence[Path]) -> dict[str, Any]:
         """How the columns of a view are shown; raises `UnknownView`."""
-        known = self._of(files)
-        if name not in known:
-            raise UnknownView(name, _first(files), sorted(known))
-        return _layout_of(known[name])
+        views = self._of(files)
+        if name not in views:
+            raise UnknownView(name, _first(files), sorted(views))
+        return _layout_of(views[name])
 
     def save(
         self,
@@ -220,25 +220,25 @@ class FileViews:
                 f"The query uses {', '.join(query.sources)}",
                 "Import the files into a store, and save the view there",
             )
-        known = self._of(files)
-        if name in known and not replace:
+        views = self._of(files)
+        if name in views and not replace:
             raise BadData(f"{_first(files)} already has a view '{name}'", fix="Choose another name")
-        self._write(files, {**known, name: _with_layout(query.to_json(), layout)})
+        self._write(files, {**views, name: _with_layout(query.to_json(), layout)})
 
     def delete(self, name: str, files: Sequence[Path]) -> None:
-        known = self._of(files)
-        if name not in known:
-            raise UnknownView(name, _first(files), sorted(known))
-        self._write(files, {view: definition for view, definition in known.items() if view != name})
+        views = self._of(files)
+        if name not in views:
+            raise UnknownView(name, _first(files), sorted(views))
+        self._write(files, {view: definition for view, definition in views.items() if view != name})
 
     def rename(self, old: str, new: str, files: Sequence[Path]) -> None:
         _refuse_name(new, _first(files))
-        known = self._of(files)
-        if old not in known:
-            raise UnknownView(old, _first(files), sorted(known))
-        if new != old and new in known:
+        views = self._of(files)
+        if old not in views:
+            raise UnknownView(old, _first(files), sorted(views))
+        if new != old and new in views:
             raise BadData(f"{_first(files)} already has a view '{new}'", fix="Choose another name")
-        self._write(files, {new if name == old else name: definition for name, definition in known.items()})
+        self._write(files, {new if name == old else name: definition for name, definition in views.items()})
 
     def _of(self, files: Sequence[Path]) -> dict[str, Any]:
         return dict(self._read_entries().get(_key(files), {}))

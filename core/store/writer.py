@@ -81,7 +81,7 @@ def collect_if_few(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterato
     if sum(b.num_rows for b in head) <= FEW_ROWS:
         table = concat_batches(head)
         block, left_out = as_block(table), _omissions(head, table.schema.names)
-        return table, iter([replace(block, left_out=left_out) if left_out else block])
+        return table, iter([replace(block, missing_marks=left_out) if left_out else block])
     schema = common_schema(block.schema for block in head)
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
@@ -90,13 +90,13 @@ def _omissions(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, n
     """For each column, which of the rows leave it out; a block that lacks a column leaves it out in every
     row."""
     if len(head) == 1:
-        return head[0].left_out
-    noted = dict.fromkeys(name for block in head for name in block.left_out or ())
+        return head[0].missing_marks
+    noted = dict.fromkeys(name for block in head for name in block.missing_marks or ())
     noted |= dict.fromkeys(name for block in head for name in names if name not in block.schema.names)
     return {
         name: np.concatenate(
             [
-                (block.left_out or {}).get(name, np.full(block.num_rows, name not in block.schema.names))
+                (block.missing_marks or {}).get(name, np.full(block.num_rows, name not in block.schema.names))
                 for block in head
             ]
         )
@@ -154,7 +154,7 @@ class TableWriter:
         few, rows = collect_if_few(blocks)
         if few is not None:
             refuse_ids(self._reader.last_name, few.schema)
-            left_out = next(rows).left_out
+            left_out = next(rows).missing_marks
             return self.commit(
                 lambda state: self._catalog_change(state, few, left_out, message),
                 job,
@@ -450,8 +450,8 @@ class Intake:
     def _convert_block(self, block: RowBatch) -> RowBatch:
         """Return the block in the types of existing columns where its values fit; columns widen for the
         rest."""
-        known = {c.name: c.type for c in self._file_columns}
-        if all(known.get(field.name) == field.type for field in block.schema):
+        file_types = {c.name: c.type for c in self._file_columns}
+        if all(file_types.get(field.name) == field.type for field in block.schema):
             return block
         refuse_ids(self._table, block.schema)
         types = {c.name: c.type for c in self._before}

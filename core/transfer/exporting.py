@@ -17,10 +17,10 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.locate import is_delta_table
 from lamella.core.datasets.partitions import TYPES
-from lamella.core.errors import BadData, FileProblem, shown
+from lamella.core.errors import BadData, FileProblem, short_text
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
-from lamella.core.jobs import Job, Unreported
+from lamella.core.jobs import Job, SilentJob
 from lamella.core.query.builder import Query
 from lamella.core.query.find import find_rows
 from lamella.core.query.scan_query import scan_query_of
@@ -101,19 +101,19 @@ class ExportOptions:
 
 def options_of(options: Mapping[str, Any]) -> ExportOptions:
     """Make `ExportOptions` from named options, including those of formats."""
-    known = [field.name for field in fields(ExportOptions) if field.name != "values"]
+    option_names = [field.name for field in fields(ExportOptions) if field.name != "values"]
     of_formats = all_options()
     for name in options:
-        if name not in known and name not in of_formats:
-            raise UnknownOption(name, "Export", [*known, *of_formats])
+        if name not in option_names and name not in of_formats:
+            raise UnknownOption(name, "Export", [*option_names, *of_formats])
     condition_of(options.get("where"), "export: where")
     names = {
         name: names_of(options[name], f"export: {name}")
         for name in ("columns", "partition_by", "sort")
         if options.get(name) is not None
     }
-    values = {name: value for name, value in options.items() if name not in known}
-    own = {name: value for name, value in options.items() if name in known}
+    values = {name: value for name, value in options.items() if name not in option_names}
+    own = {name: value for name, value in options.items() if name in option_names}
     return ExportOptions(**{**own, **names, "values": values})
 
 
@@ -138,9 +138,9 @@ class Destination:
         fit."""
         elsewhere = RemotePath(path) if isinstance(path, RemotePath) or is_file_address(path) else None
         target = elsewhere or path_of(path, "the export")
-        named = dict(values or {})
-        kind = format_for(target, format, bool(named.get("partition_by")))
-        options = kind.values(named)
+        option_values = dict(values or {})
+        kind = format_for(target, format, bool(option_values.get("partition_by")))
+        options = kind.values(option_values)
         if elsewhere is None:
             kind.refuse_target(target, options)
             _refuse_target(target, overwrite, kind.adds(options))
@@ -244,7 +244,7 @@ def export(
     if isinstance(rows, Query):
         return _export_query(_narrow_query(rows, options), path, options, work)
     if not isinstance(rows, Dataset):
-        raise BadData(f"export was given {shown(rows)}", fix="Give a table, an opened file or a query")
+        raise BadData(f"export was given {short_text(rows)}", fix="Give a table, an opened file or a query")
     destination = options.destination(path)
     if destination.values.get("history"):
         if options.columns is not None or options.where is not None or options.sort:
@@ -258,7 +258,7 @@ def export(
                 f"{rows.name} keeps no history", fix="Export a table of a store, or leave history out"
             )
         return rows.history.publish(destination, options.include_ids, work)
-    snapshot = whole_snapshot(rows, Unreported(work))
+    snapshot = whole_snapshot(rows, SilentJob(work))
     names = _columns(snapshot, options.columns, options.include_ids)
     for name in destination.values.get("partition_by", ()):
         project(snapshot, [name])
@@ -287,7 +287,7 @@ def _export_query(
 ) -> Export:
     destination = options.destination(path)
     if total is None and destination.format.needs_total(destination.values):
-        total = query.count(Unreported(job))
+        total = query.count(SilentJob(job))
     with closing(query.batches(job)) as reader:
         tables = (pa.Table.from_batches([batch]) for batch in reader)
         return destination.write(Rows(reader.schema, tables, total, query.name), job)
@@ -336,20 +336,20 @@ class Preview:
 
 
 def preview(
-    known: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
+    format: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
 ) -> Preview:
     """Make a preview from the first rows, by writing them to a temporary file. Raises as an export does."""
-    options = known.values(values)
-    known.refuse(sample.schema)
+    options = format.values(values)
+    format.refuse(sample.schema)
     with tempfile.TemporaryDirectory(prefix="lamella-preview-") as folder:
         sizes: list[int] = []
         for rows in (sample.slice(0, 0), sample):
-            path = Path(folder, f"{len(sizes)}{known.suffixes[0]}")
-            known.write(
+            path = Path(folder, f"{len(sizes)}{format.suffixes[0]}")
+            format.write(
                 path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), options, Job()
             )
             sizes.append(sum(_sizes(path).values()))
-        text = _first_lines(path, options) if known.is_text else None
+        text = _first_lines(path, options) if format.is_text else None
     per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
     return Preview(text, None if total is None else round(sizes[0] + per_row * total))
 
@@ -366,20 +366,20 @@ def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
     return (view.page(at, ROWS_A_STEP, names) for at in range(0, view.num_rows, ROWS_A_STEP))
 
 
-def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
+def format_for(target: Path, name: str | None = None, partitioned: bool = False) -> Format:
     """Choose the format; raise `UnknownFormat`, or `FileProblem` if neither a name nor the suffix gives
     one."""
-    form = format_named(named) if named else format_of_suffix(target.suffix)
+    form = format_named(name) if name else format_of_suffix(target.suffix)
     if partitioned:
-        if named and form is not None and not form.is_partitioned:
+        if name and form is not None and not form.is_partitioned:
             raise BadData(
                 f"{target}: only Parquet and Delta Lake can be partitioned", fix="Leave the format out"
             )
         return form if form is not None and form.is_partitioned else format_named("parquet")
     if form is None:
-        known = ", ".join(f.suffixes[0] for f in FORMATS)
+        suffixes = ", ".join(f.suffixes[0] for f in FORMATS)
         raise FileProblem(
-            target, "names no format", fix=f"End the name with one of {known}, or give a format"
+            target, "names no format", fix=f"End the name with one of {suffixes}, or give a format"
         )
     return form
 
@@ -417,16 +417,16 @@ def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: boo
     own = include_ids or not any(c.name == ID and c.key == 0 for c in snapshot.columns[:1])
     if columns is None:
         return [c.name for c in snapshot.columns if own or c.name != ID]
-    named = [c.name for c in project(snapshot, columns)]
-    return [ID, *named] if include_ids and ID not in named else named
+    names = [c.name for c in project(snapshot, columns)]
+    return [ID, *names] if include_ids and ID not in names else names
 
 
 def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
     """The schema with the metadata of the data, except metadata about other columns, such as by pandas or an
     earlier export."""
     noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k not in OF_OTHER_COLUMNS}
-    known = {field.name: field.metadata for field in dataset.schema}
-    fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in project(snapshot, names)]
+    metadata = {field.name: field.metadata for field in dataset.schema}
+    fields = [pa.field(c.name, c.type, metadata=metadata.get(c.name)) for c in project(snapshot, names)]
     return pa.schema(fields, noted or None)
 
 
@@ -436,7 +436,7 @@ def _rows(
     """The number of rows, and all rows in order."""
     columns = project(snapshot, names)
     if where is None:
-        return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
+        return snapshot.num_rows, tables(snapshot, columns, SilentJob(job))
     positions = find_rows(snapshot, where, job=job)
     steps = range(0, len(positions), ROWS_A_STEP)
     return len(positions), (take_rows(snapshot, positions[at : at + ROWS_A_STEP], columns) for at in steps)

@@ -13,7 +13,7 @@ from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, shown
+from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, short_text
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.validation import items_of
@@ -67,9 +67,9 @@ class FileEdits:
 
 def fill_columns(rows: pa.Table, snapshot: Snapshot) -> pa.Table:
     """Complete the rows to all columns of the file, with null in those that they lack."""
-    known = set(rows.column_names)
+    names = set(rows.column_names)
     columns = [
-        rows.column(c.name) if c.name in known else pa.nulls(rows.num_rows, c.type) for c in snapshot.columns
+        rows.column(c.name) if c.name in names else pa.nulls(rows.num_rows, c.type) for c in snapshot.columns
     ]
     return pa.table(columns, schema=snapshot.schema)
 
@@ -102,7 +102,8 @@ def _of_rows(
     for row, values in cells.items():
         if not isinstance(values, Mapping):
             raise BadData(
-                f"{snapshot.name}: row {shown(row)} is given {shown(values)}", fix="Give a dict of its cells"
+                f"{snapshot.name}: row {short_text(row)} is given {short_text(values)}",
+                fix="Give a dict of its cells",
             )
         for name, value in values.items():
             numbers, new = columns.setdefault(name, ([], []))
@@ -118,7 +119,7 @@ def _of_tables(snapshot: Snapshot, cells: Any) -> dict[str, list[tuple[np.ndarra
     parts = items_of(cells)
     if parts is None or not all(isinstance(part, pa.Table) and ID in part.column_names for part in parts):
         raise BadData(
-            f"{snapshot.name}: cells cannot be {shown(cells)}",
+            f"{snapshot.name}: cells cannot be {short_text(cells)}",
             fix=f"Give {{row: {{column: value}}}}, or Arrow tables with the numbers of rows in {ID}",
         )
     columns: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
@@ -144,7 +145,7 @@ def _new_rows(snapshot: Snapshot, rows: Any) -> pa.Table | None:
     if not isinstance(rows, pa.Table):
         listed = items_of(rows)
         if listed is None or not all(isinstance(row, Mapping) for row in listed):
-            what = f"{snapshot.name}: rows cannot be {shown(rows)}"
+            what = f"{snapshot.name}: rows cannot be {short_text(rows)}"
             raise BadData(what, fix="Give dicts, or an Arrow table")
         names = list(dict.fromkeys(name for row in listed for name in row))
         columns = [_to_column_type(snapshot, name, [row.get(name) for row in listed]) for name in names]
@@ -178,7 +179,9 @@ def _numbers(snapshot: Snapshot, rows: Any) -> np.ndarray:
         return rows
     listed = items_of(rows)
     if listed is None or not all(isinstance(row, (int, np.integer)) for row in listed):
-        raise BadData(f"{snapshot.name}: rows cannot be {shown(rows)}", fix="Give their numbers, from 0 on")
+        raise BadData(
+            f"{snapshot.name}: rows cannot be {short_text(rows)}", fix="Give their numbers, from 0 on"
+        )
     if any(not 0 <= row < snapshot.num_rows for row in listed):
         row = next(row for row in listed if not 0 <= row < snapshot.num_rows)
         raise _unknown(snapshot, row)

@@ -54,16 +54,16 @@ class Format:
         """Whether the export can be partitioned into folders by the values of some columns."""
         return any(option.name == "partition_by" for option in self.options)
 
-    def values(self, named: Mapping[str, Any]) -> Values:
+    def values(self, texts: Mapping[str, Any]) -> Values:
         """Complete and parse the options. Raises `UnknownOption`, and `BadData` for a value that does not
         fit."""
-        known = {option.name: option for option in self.options}
-        for name in named:
-            if name not in known:
-                raise UnknownOption(name, f"Export to {self.label}", known)
+        options = {option.name: option for option in self.options}
+        for name in texts:
+            if name not in options:
+                raise UnknownOption(name, f"Export to {self.label}", options)
         return {
-            name: option.read(named[name]) if name in named else option.default
-            for name, option in known.items()
+            name: option.read(texts[name]) if name in texts else option.default
+            for name, option in options.items()
         }
 
     def refuse(self, schema: pa.Schema) -> None:
@@ -489,13 +489,13 @@ def format_named(name: str) -> Format:
 
 
 def format_of_suffix(suffix: str) -> Format | None:
-    return next((known for known in FORMATS if suffix.casefold() in known.suffixes), None)
+    return next((format for format in FORMATS if suffix.casefold() in format.suffixes), None)
 
 
 def all_options() -> dict[str, Sequence[tuple[Format, Option]]]:
     """All options by name, with the formats that have each."""
     options: dict[str, list[tuple[Format, Option]]] = {}
-    for known in FORMATS:
-        for option in known.options:
-            options.setdefault(option.name, []).append((known, option))
+    for format in FORMATS:
+        for option in format.options:
+            options.setdefault(option.name, []).append((format, option))
     return dict(options)

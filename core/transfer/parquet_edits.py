@@ -101,7 +101,7 @@ class Rewrite:
             )
             low, high = np.searchsorted(numbers, [first, stop])
             if new is not None and high > low:
-                values = self._to_stored(new.slice(low, high - low), field)
+                values = self._to_file_type(new.slice(low, high - low), field)
                 column = _replace_values(rows.column(place), numbers[low:high] - first, values)
                 rows = rows.set_column(place, field, column)
         deleted = self._edits.deleted_rows
@@ -121,10 +121,10 @@ class Rewrite:
             name = self._names.get(field.name, "")
             is_present = name in rows.column_names
             values = in_one(rows.column(name)) if is_present else pa.nulls(rows.num_rows, field.type)
-            columns.append(self._to_stored(values, field))
+            columns.append(self._to_file_type(values, field))
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _to_stored(self, values: pa.Array, field: pa.Field) -> pa.Array:
+    def _to_file_type(self, values: pa.Array, field: pa.Field) -> pa.Array:
         """Convert values to the type in the file, which may differ from the one shown."""
         if values.null_count and not field.nullable:
             raise FileProblem(
@@ -223,9 +223,11 @@ class Settings:
     def more_metadata(self, schema: pa.Schema) -> dict[bytes, bytes]:
         """The file's metadata, in addition to what pyarrow writes for the schema, without a checksum of the
         old content."""
-        known = (schema.metadata or {}) if ARROW_SCHEMA in (self._metadata.metadata or {}) else {}
+        old_metadata = (schema.metadata or {}) if ARROW_SCHEMA in (self._metadata.metadata or {}) else {}
         entries = self._metadata.metadata or {}
-        return {key: value for key, value in entries.items() if key not in {ARROW_SCHEMA, BODY, *known}}
+        return {
+            key: value for key, value in entries.items() if key not in {ARROW_SCHEMA, BODY, *old_metadata}
+        }
 
     def sorting_columns(self, edits: FileEdits, names: dict[str, str]) -> list[Any] | None:
         """The declared sort order of the row groups, unless edits may have changed it."""

@@ -25,7 +25,7 @@ from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.regional import YEAR_FIRST, SpelledType
 from lamella.core.datasets.text.source import TextSource, open_bytes
 from lamella.core.datasets.text.types import is_undecided, solid
-from lamella.core.errors import FileProblem, shown, visible
+from lamella.core.errors import FileProblem, short_text, visible
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -392,7 +392,7 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
     before."""
     before, is_delimited = file.source, isinstance(file.text, DelimitedText)
     try:
-        known = recognise(draft).id
+        format = recognise(draft).id
         describe = delimited_file if is_delimited else json_lines_file
         reading = describe(draft, replace(file.options, cache_dir=None, job=None))
     except FileProblem as problem:
@@ -400,7 +400,7 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
         fix = "Undo some edits, or export a copy"
         raise FileProblem(file.path, "cannot hold these edits", why, fix) from problem
     same = [
-        ("format", "csv" if is_delimited else "jsonl", known),
+        ("format", "csv" if is_delimited else "jsonl", format),
         ("encoding", *_encodings(before, reading.source)),
         ("byte-order mark", before.mark_bytes, reading.source.mark_bytes),
     ]
@@ -412,7 +412,7 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
             raise FileProblem(
                 file.path,
                 f"cannot hold these edits: its {name} would be detected differently",
-                f"It would be read as {shown(new)} instead of {shown(old)}",
+                f"It would be read as {short_text(new)} instead of {short_text(old)}",
                 "Undo some edits, or export a copy",
             )
     _refuse_other_spelling(file, reading)

@@ -284,11 +284,11 @@ _SHORT_YEARS = range(1969, 2069)
 
 
 def _spelled_moments(kind: SpelledType, sample: Sequence[str]) -> Callable[[str], str]:
-    named = kind.spelling.order == MONTH_NAMES
-    days = [match for text in sample if (match := day_of(text) if named else _DAY.match(text))]
-    rests = [(day["rest"] or "") if named else day.string[day.end() :] for day in days]
+    has_month_names = kind.spelling.order == MONTH_NAMES
+    days = [match for text in sample if (match := day_of(text) if has_month_names else _DAY.match(text))]
+    rests = [(day["rest"] or "") if has_month_names else day.string[day.end() :] for day in days]
     times = [match for tail in rests if (match := _TIME.fullmatch(tail))]
-    write_day = day_writer(days) if named else _spelled_days(kind.spelling.order, days)
+    write_day = day_writer(days) if has_month_names else _spelled_days(kind.spelling.order, days)
     if not pa.types.is_timestamp(kind.storage_type):
         return write_day
     write_time = _spelled_times(times)

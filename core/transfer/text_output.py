@@ -22,7 +22,7 @@ from lamella.core.transfer.writer import Output
 HELD_BYTES = 2
 """The bytes of a line end, which may have to be removed at the end of a file."""
 LEAST_COPIED, COPY_BYTES = 1 << 20, 32 << 20
-NOT_COPIED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
+COPY_REFUSALS = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 """The errors of systems that cannot copy between two files."""
 
 
@@ -123,7 +123,7 @@ class TextOutput:
             try:
                 size_copied = os.copy_file_range(self._source, self._output.fileno(), size, start)
             except OSError as error:
-                if error.errno in NOT_COPIED:
+                if error.errno in COPY_REFUSALS:
                     return start
                 raise WriteFailed(error) from error
             if not size_copied:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.datasets.blocks import WORKERS, in_order
-from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
+from lamella.core.errors import BadData, UnknownName, instead_of, short_text, visible
 from lamella.core.jobs import Job
 from lamella.core.validation import names_of, text_of
 
@@ -88,7 +88,7 @@ class Option:
         return number
 
     def _refusal(self, value: Any, fix: str) -> BadData:
-        return BadData(f"export: {self.name} cannot be {shown(value)}", fix=fix)
+        return BadData(f"export: {self.name} cannot be {short_text(value)}", fix=fix)
 
 
 Values = Mapping[str, Any]
@@ -295,11 +295,11 @@ class Output(AbstractContextManager["Output"]):
 
 def columns_among(rows: Rows, names: Iterable[str], option: str) -> list[str]:
     """Check that the names are among the exported columns; return them."""
-    chosen = list(names)
-    for name in chosen:
+    chosen_names = list(names)
+    for name in chosen_names:
         if name not in rows.schema.names:
             raise BadData(
                 f"{option}: column '{visible(name)}' is not exported",
                 fix=instead_of(name, rows.schema.names),
             )
-    return chosen
+    return chosen_names

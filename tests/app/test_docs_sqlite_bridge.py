@@ -45,4 +45,4 @@ def test_every_type_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(("name", "declared"), TABLE.items(), ids=list(TABLE))
 def test_each_type_is_declared_as_the_table_says(name: str, declared: str) -> None:
-    assert column_type(TYPES[name]).declared == declared
+    assert column_type(TYPES[name]).declared_type == declared

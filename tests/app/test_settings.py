@@ -23,7 +23,7 @@ def written(folder: Path, **items: object) -> Path:
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
 def test_every_setting_accepts_its_own_default_and_says_what_it_is_for(setting):
-    assert setting.checked(setting.default) == setting.default
+    assert setting.convert(setting.default) == setting.default
     assert setting.help and setting.expects
 
 

@@ -55,19 +55,19 @@ def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -> None:
-    pause, heard, at_rest = Pause(), list[Message](), threading.Event()
+    pause, heard, idle_flush = Pause(), list[Message](), threading.Event()
 
     def hear(message: Message) -> None:
         heard.append(message)
         if isinstance(message, Doing) and message.step == "read":
             pause.pause()
-            at_rest.set()
+            idle_flush.set()
 
     benchmark = threading.Thread(
         target=lambda: run_workload("small", [2], ["sqlite"], 1, tmp_path, hear, pause=pause), daemon=True
     )
     benchmark.start()
-    assert at_rest.wait(30)
+    assert idle_flush.wait(30)
     benchmark.join(0.5)
     assert benchmark.is_alive() and pause.is_paused
     assert heard[-1] == Doing("sqlite", 2, 0, "read")

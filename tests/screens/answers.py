@@ -278,7 +278,7 @@ def neighbourhood(tour: Tour) -> None:
     tab.inspector.show_page("row")
     go_to(tab, "tailnum", 4)
     quiet(tour)
-    tree = tab.inspector.row_page.related
+    tree = tab.inspector.row_page.related_tree
     tour.wait("the related rows are listed", lambda: tree.topLevelItemCount() > 1)
     quiet(tour)
     for number in range(tree.topLevelItemCount()):

@@ -279,14 +279,14 @@ def test_work_goes_on_without_reads_that_never_answer(tasks, qtbot, monkeypatch,
     read("next", lambda job: None)
     waiting.cancel()
     qtbot.waitUntil(lambda: heard == ["waiting stopped"])
-    assert not tasks.unanswered
+    assert not tasks.unanswered_reads
     hung[0].cancel()
     qtbot.waitUntil(lambda: len(heard) == 3)
     assert heard[1:] == ["hung stopped", "next done"]
-    assert tasks.unanswered == hung[:1] and tasks.running == hung[1:]
+    assert tasks.unanswered_reads == hung[:1] and tasks.running == hung[1:]
     assert "Given up without an answer: hung" in caplog.text
     with qtbot.waitSignal(tasks.unanswered_changed):
         answer.set()
     qtbot.waitUntil(lambda: not tasks.running)
-    assert not tasks.unanswered and discarded == ["hung"]
+    assert not tasks.unanswered_reads and discarded == ["hung"]
     assert sorted(heard[3:]) == ["hung done"] * (READERS - 1)

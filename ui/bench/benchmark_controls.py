@@ -384,12 +384,16 @@ class InterpreterChoice(QWidget):
 def installed_pythons() -> dict[str, str]:
     """Paths by name, without links to another one or to this one, and without the stand-ins of version
     managers, which run a Python only if one is configured."""
-    known = {Path(sys.executable).resolve()}
+    interpreters = {Path(sys.executable).resolve()}
     pythons: dict[str, str] = {}
     for name in NAMES:
         place = shutil.which(name)
-        if place is not None and Path(place).parent.name != SHIMS and Path(place).resolve() not in known:
-            known.add(Path(place).resolve())
+        if (
+            place is not None
+            and Path(place).parent.name != SHIMS
+            and Path(place).resolve() not in interpreters
+        ):
+            interpreters.add(Path(place).resolve())
             pythons[name] = place
     return pythons
 

@@ -477,9 +477,9 @@ class BenchmarkPanel(QWidget):
         self.view.show_results(self.results)
 
     def _take_workload(self) -> None:
-        chosen = self.controls.workloads
-        if chosen:
-            self.show_workload(self.benchmarks.workload(chosen[0].id))
+        workloads = self.controls.workloads
+        if workloads:
+            self.show_workload(self.benchmarks.workload(workloads[0].id))
 
     def _offer_workloads(self) -> None:
         if self._shown_workload is not None:

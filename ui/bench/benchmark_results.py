@@ -64,7 +64,7 @@ class BenchmarkResults:
     workload: Workload
     records: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    unsupported: list[Unsupported] = field(default_factory=list)
+    unsupported_steps: list[Unsupported] = field(default_factory=list)
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     planned_sizes: tuple[int, ...] = ()
@@ -99,14 +99,14 @@ class BenchmarkResults:
                 if message.kind == WRONG:
                     self.tally.withdraw(point_of(message))
             case Unsupported():
-                if message not in self.unsupported:
-                    self.unsupported.append(message)
+                if message not in self.unsupported_steps:
+                    self.unsupported_steps.append(message)
             case Surroundings():
                 self.surroundings[message.system] = message
 
     @property
     def empty(self) -> bool:
-        return not (self.records or self.failures or self.unsupported)
+        return not (self.records or self.failures or self.unsupported_steps)
 
     @property
     def rows(self) -> list[int]:
@@ -122,8 +122,10 @@ class BenchmarkResults:
     @property
     def operations(self) -> list[Operation]:
         """The workload's operations that were measured; all of them before that."""
-        known = self.workload.operations
-        return [operation_ for operation_ in known if operation_.id in self.tally.operations] or list(known)
+        operations = self.workload.operations
+        return [operation_ for operation_ in operations if operation_.id in self.tally.operations] or list(
+            operations
+        )
 
     def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
         """Failures by system and size; of several at one size, the last one."""
@@ -187,7 +189,7 @@ def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, F
 def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
     """A plot for each operation, and one for sizes on disk after the first operation that changes them. A
     saved run shows only what was measured or published."""
-    known = results.workload.operations
+    operations = results.workload.operations
     result = [
         Panel(
             operation_.id,
@@ -196,13 +198,13 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
             TIME,
             tuple(lines(results, replace(display, operation=operation_.id), even)),
         )
-        for operation_ in known
+        for operation_ in operations
     ]
-    resizing = next((operation_ for operation_ in known if operation_.resizes), None)
+    resizing = next((operation_ for operation_ in operations if operation_.resizes), None)
     if resizing is not None:
         of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
-        drawn = tuple(lines(results, of_disk, even))
-        result.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
+        series = tuple(lines(results, of_disk, even))
+        result.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, series))
     return result if results.planned_sizes else [panel for panel in result if panel.series] or result
 
 
@@ -260,8 +262,8 @@ def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
 def _published_series(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
     """The published lines, up to `last` rows if given. Several figures of one system are told apart by the
     names that their source gives them."""
-    known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
-    lines = [line for line in known if line.points]
+    published = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
+    lines = [line for line in published if line.points]
     titles = [line.title for line in lines]
     dashed = []
     for place, line in enumerate(lines):
@@ -305,7 +307,7 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
     """What replaces a missing bar: a failure, at one size or any, or the reason why nothing was measured."""
     failures: dict[str, Failure | Unsupported] = {
-        gap.system: gap for gap in results.unsupported if gap.step == operation
+        gap.system: gap for gap in results.unsupported_steps if gap.step == operation
     }
     failures |= {
         failure.system: failure

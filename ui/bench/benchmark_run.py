@@ -69,7 +69,7 @@ class BenchmarkRun(QObject):
             owner=self,
             text="Benchmark",
         )
-        self._handle.shown_by = shown_by
+        self._handle.progress_widget = shown_by
         self.destroyed.connect(self._handle.cancel)
 
     def stop(self) -> None:
@@ -146,14 +146,16 @@ class Benchmarks:
         measured = self._results.get(workload_id)
         return measured.workload if measured else WORKLOADS[workload_id]
 
-    def choices_with(self, chosen: tuple[Workload, ...], current: Workload) -> list[Workload]:
+    def choices_with(self, workloads: tuple[Workload, ...], current: Workload) -> list[Workload]:
         """The workloads to choose from while one is shown: the chosen ones, or those of the last
         benchmark."""
         measured = [part.workload for part in self.last.choice.parts] if self.last else []
-        if current.id in [workload.id for workload in measured] and len(chosen) < len(measured):
+        if current.id in [workload.id for workload in measured] and len(workloads) < len(measured):
             return measured
-        known = [self.workload(workload.id) for workload in chosen]
-        return known if current.id in [workload.id for workload in known] else [current]
+        current_workloads = [self.workload(workload.id) for workload in workloads]
+        return (
+            current_workloads if current.id in [workload.id for workload in current_workloads] else [current]
+        )
 
 
 def _workload_of(message: Message) -> str:

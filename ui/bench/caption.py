@@ -119,9 +119,9 @@ class EstimateNote(QFrame):
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
         """Estimate a choice; `problem` says why there is none."""
-        known = self.words.text() if self.estimate else "Estimating…"
+        text = self.words.text() if self.estimate else "Estimating…"
         self._choice, self.estimate = choice, None
-        self.words.tell(problem or known)
+        self.words.tell(problem or text)
         self.problem.tell("")
         self.fit.hide()
         self.setVisible(not self._words_apart)

@@ -57,7 +57,7 @@ def ask_path(parent: QWidget, suffix: str, name: str, then: Callable[[Path], Non
 
 def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar, tasks: Tasks) -> None:
     """Write off the GUI thread, and report the result in `news`."""
-    drawn = draw(path.suffix, picture)
+    drawing = draw(path.suffix, picture)
 
     def fail(error: Exception) -> None:
         if isinstance(error, LamellaError):
@@ -66,7 +66,7 @@ def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar
             tasks.failed.emit(error)
 
     tasks.read(
-        lambda job: write(path, run, drawn),
+        lambda job: write(path, run, drawing),
         lambda _: news.say(f"Written: {path}", kind="message-success"),
         fail,
         owner=news,
@@ -85,13 +85,13 @@ def draw(suffix: str, picture: QWidget) -> str | QImage | None:
     )
 
 
-def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
+def write(path: Path, run: SavedRun, drawing: str | QImage | None) -> None:
     """Write in the format of the suffix of `path`; the plots of a report are a file beside it. Raises
     FileProblem if a file cannot be written."""
-    match path.suffix, drawn:
+    match path.suffix, drawing:
         case ".md", str():
             plots = path.with_name(f"{path.stem}-plots.svg")
-            write_text(plots, drawn)
+            write_text(plots, drawing)
             write_text(path, markdown_report(run, plots.name))
         case ".results", _:
             write_results_file(run, path)
@@ -100,9 +100,9 @@ def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
         case ".csv", _:
             write_text(path, to_csv(run.records))
         case ".svg", str():
-            write_text(path, drawn)
+            write_text(path, drawing)
         case ".png", QImage():
-            if not QImageWriter(str(path), b"PNG").write(drawn):
+            if not QImageWriter(str(path), b"PNG").write(drawing):
                 raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
 
 
@@ -133,7 +133,7 @@ def write_overview(path: Path, results: BenchmarkResults) -> None:
     display = Display("", statistic="median", samples=next(iter(samples_of(results.workload))))
     rows = max(results.tally.rows, default=0)
     matrix = results.matrices.matrix(
-        rows, display.statistic, display.samples, results.failures, results.unsupported
+        rows, display.statistic, display.samples, results.failures, results.unsupported_steps
     )
     write_text(path, drawing_of(panels(results, display), results.sizes, matrix))
 
@@ -156,15 +156,15 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
         paint_matrix(painter, matrix, DRAWING_WIDTH)
 
     size = QSize(DRAWING_WIDTH, height + theme.M + matrix_height(matrix, DRAWING_WIDTH))
-    drawn = svg_of(TITLE, size, paint)
+    drawing = svg_of(TITLE, size, paint)
     plots.deleteLater()
-    return drawn
+    return drawing
 
 
 def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
     """The matrix with a line for each system that has a line on a plot or a figure, and for no other."""
-    drawn = {line.system for panel in panels for line in panel.series if not line.is_published}
+    systems = {line.system for panel in panels for line in panel.series if not line.is_published}
     present = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
-    rivals = in_order((drawn | present) - {matrix.subject})
+    rivals = in_order((systems | present) - {matrix.subject})
     cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}
     return replace(matrix, rivals=tuple(rivals), cells=cells | dict(matrix.cells))

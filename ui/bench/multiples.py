@@ -272,9 +272,11 @@ class Multiples(QWidget):
             self._markers = MarkerPictures(ratio)
         place = (area.whole, area.has_labels, ratio)
         key = (area.panel, frame, area.panel.id == self._hovered_label)
-        known = self._pictures.get(area.panel.id)
-        earlier = known.picture if known is not None and known.place == place else None
-        if known is not None and earlier is not None and known.key == key:
+        cached_picture = self._pictures.get(area.panel.id)
+        earlier = (
+            cached_picture.picture if cached_picture is not None and cached_picture.place == place else None
+        )
+        if cached_picture is not None and earlier is not None and cached_picture.key == key:
             return earlier
         if perf_counter() - began > (FIRST_SECONDS if earlier is None else PAINT_SECONDS):
             self._rest_timer.start()

@@ -444,7 +444,7 @@ class Overview(QWidget):
             self._display.statistic,
             self._display.samples,
             results.failures,
-            results.unsupported,
+            results.unsupported_steps,
         )
         self.matrix.show_matrix(table)
         self.verdict.tell(table.verdict.replace(" ×", f"{NO_BREAK}×") or _nothing(results))

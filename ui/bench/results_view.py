@@ -148,8 +148,8 @@ class ResultsView(QWidget):
             self.plot.show_bars(normalise(results, display, self.display.scale_in_force is Scale.LOG))
         elif self.display.shows_lines:
             scale = self.display.scale_in_force
-            drawn = lines(results, display, even=scale is not Scale.LOG)
-            self.plot.show_lines(drawn, display.quantity, scale)
+            series = lines(results, display, even=scale is not Scale.LOG)
+            self.plot.show_lines(series, display.quantity, scale)
         elif view.id != SENTENCES:
             self.plot.show_bars(bars(results, display, self.display.scale_in_force is Scale.LOG))
         self.source.tell(self._source(results))
@@ -169,8 +169,8 @@ class ResultsView(QWidget):
 
     def _draw_overview(self, results: BenchmarkResults) -> None:
         log = self.display.scale_in_force is Scale.LOG
-        drawn = panels(results, self.display.display, even=not log)
-        series: dict[str, Series] = {line.label: line for panel in drawn for line in panel.series}
+        chart_panels = panels(results, self.display.display, even=not log)
+        series: dict[str, Series] = {line.label: line for panel in chart_panels for line in panel.series}
         published_lines = [line for line in series.values() if line.is_published]
         live = [line for line in series.values() if not line.is_published]
         self.legend.show_series(_legend_entries(live, published_lines))
@@ -178,7 +178,7 @@ class ResultsView(QWidget):
         about = f"{results.workload.title}: {results.workload.about} {check}"
         source = f"{about} {self._published_sources(results)}" if published_lines else about
         hidden = self.legend.hidden_names & set(self.legend.entries)
-        self.overview.show_results(results, self.display.display, drawn, hidden, log, source)
+        self.overview.show_results(results, self.display.display, chart_panels, hidden, log, source)
 
     def _enlarge(self, panel: str) -> None:
         results = self._results
@@ -193,7 +193,7 @@ class ResultsView(QWidget):
         if self._pages.currentWidget() is not self._sentences:
             return
         ratios = results.ratios(self.display.display, self.display.by_operation)
-        self.table.show_findings(findings(results.failures, ratios, results.unsupported))
+        self.table.show_findings(findings(results.failures, ratios, results.unsupported_steps))
         self.empty.setVisible(not self.table.rowCount())
         self.empty.setText(self._empty if results.empty else "No two systems have answered yet.")
         self.table.setVisible(bool(self.table.rowCount()))
@@ -463,12 +463,14 @@ class DisplayBar(QWidget):
 
     def _show_choices(self) -> None:
         overview, sentences = self.is_overview, self.view.id == SENTENCES
-        lines, drawn = self.shows_lines, self.view.id != "statistics" and not sentences
-        self.operation.setVisible(not overview and not sentences and (lines or not drawn))
+        lines, is_drawing = self.shows_lines, self.view.id != "statistics" and not sentences
+        self.operation.setVisible(not overview and not sentences and (lines or not is_drawing))
         self.shape.setVisible(self.view.quantity is not None)
-        self.rows.setVisible(drawn and not lines and self.view.quantity is not None and self.rows.count() > 2)
-        self.scale.setVisible(drawn and not overview)
-        self.statistic.setVisible(drawn and not overview)
+        self.rows.setVisible(
+            is_drawing and not lines and self.view.quantity is not None and self.rows.count() > 2
+        )
+        self.scale.setVisible(is_drawing and not overview)
+        self.statistic.setVisible(is_drawing and not overview)
         self.samples.setVisible(not overview)
         self.options.setVisible(overview)
         self.back.setVisible(not overview)

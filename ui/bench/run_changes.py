@@ -202,12 +202,12 @@ def _words(comparison: Comparison) -> str:
 def _title(comparison: Comparison) -> str:
     try:
         workload = workload_named(comparison.workload)
-        named = workload.operation(comparison.operation).title
+        operation_title = workload.operation(comparison.operation).title
         place = workload.title
     except (LamellaError, KeyError):  # from another version, or from a file that no longer exists
-        named, place = comparison.operation.replace("_", " "), comparison.workload
+        operation_title, place = comparison.operation.replace("_", " "), comparison.workload
     call = f", {comparison.call}" if comparison.call else ""
-    return f"{place}: {named}{call}, {shown_rows(comparison.rows)}"
+    return f"{place}: {operation_title}{call}, {shown_rows(comparison.rows)}"
 
 
 def _run_title(run: SavedRun) -> str:
@@ -354,9 +354,9 @@ class TrendView(QWidget):
         """List the machine's workloads, the most often measured first."""
         runs = self._runs = [run for run in self._summaries if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
-        known = {name: workload for name in names if (workload := workload_or_none(name)) is not None}
-        ordered = sorted(known, key=lambda name: -names.count(name))
-        _fill(self.workload, {name: known[name].title for name in ordered})
+        workloads = {name: workload for name in names if (workload := workload_or_none(name)) is not None}
+        ordered = sorted(workloads, key=lambda name: -names.count(name))
+        _fill(self.workload, {name: workloads[name].title for name in ordered})
         self._take_workload()
 
     def _take_workload(self) -> None:

@@ -241,17 +241,17 @@ class ResultsBrowser(QDialog):
         self.search.show_counts(self.table.runs_model)
 
     def _show_chosen_runs(self) -> None:
-        chosen = self.table.selection
+        runs = self.table.selection
         self._offer()
-        if len(chosen) in (1, 2):
-            self._read(tuple(run.id for run in chosen))
+        if len(runs) in (1, 2):
+            self._read(tuple(run.id for run in runs))
             return
         self._numbers = ()
         if self.table.runs_model.count and not self.table.runs_model.runs:
             title, words = NONE_FOUND
         else:
-            title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.runs_model.runs else NO_RUNS
-        self.hint.show_hint(title.format(count=len(chosen)), words)
+            title, words = MANY_CHOSEN if runs else NONE_CHOSEN if self.table.runs_model.runs else NO_RUNS
+        self.hint.show_hint(title.format(count=len(runs)), words)
         self.pages.setCurrentWidget(self.hint)
 
     def _read(self, numbers: tuple[int, ...]) -> None:
@@ -280,15 +280,15 @@ class ResultsBrowser(QDialog):
         self._offer()
 
     def _offer(self) -> None:
-        chosen = self.table.selection
-        self.delete.setEnabled(bool(chosen))
-        act = "Close" if chosen and all(run.id in self._files for run in chosen) else "Delete"
-        self.delete.setText(f"{act} {len(chosen)}" if len(chosen) > 1 else act)
-        ready = len(chosen) == 1 and [run.id for run in self._open] == [chosen[0].id]
-        known = ready and self._open[0].choice is not None
-        self.again.setEnabled(known)
+        runs = self.table.selection
+        self.delete.setEnabled(bool(runs))
+        act = "Close" if runs and all(run.id in self._files for run in runs) else "Delete"
+        self.delete.setText(f"{act} {len(runs)}" if len(runs) > 1 else act)
+        ready = len(runs) == 1 and [run.id for run in self._open] == [runs[0].id]
+        has_choice = ready and self._open[0].choice is not None
+        self.again.setEnabled(has_choice)
         self.again.setToolTip(
-            UNKNOWN if ready and not known else "Run the same once more, with the same seed"
+            UNKNOWN if ready and not has_choice else "Run the same once more, with the same seed"
         )
 
     def _fail(self, error: Exception) -> None:
@@ -313,9 +313,9 @@ class ResultsBrowser(QDialog):
         self._change(lambda job: self._saved_runs.note(number, text), "Writing a note")
 
     def _delete(self) -> None:
-        chosen = [run.id for run in self.table.selection]
-        numbers = [number for number in chosen if number not in self._files]
-        for number in set(chosen) - set(numbers):
+        ids = [run.id for run in self.table.selection]
+        numbers = [number for number in ids if number not in self._files]
+        for number in set(ids) - set(numbers):
             del self._files[number]
         if not numbers:
             self._show_list()

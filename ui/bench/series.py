@@ -218,8 +218,8 @@ def hover_text(series: Series, point: SeriesPoint, quantity: Quantity, title: st
 
 def place_of(system: str) -> int:
     """The index of a system; user-defined systems, and those that were only published, come last."""
-    known = [*FIRST, *(name for name in ENTRIES if name not in FIRST)]
-    return known.index(system) if system in known else len(known) + crc32(system.encode()) % len(FIRST)
+    systems = [*FIRST, *(name for name in ENTRIES if name not in FIRST)]
+    return systems.index(system) if system in systems else len(systems) + crc32(system.encode()) % len(FIRST)
 
 
 def live_series(system: str, by_rows: dict[int, Summary], statistic: str) -> Series:
@@ -253,9 +253,9 @@ class LiveLines:
             (operation, system, quantity, samples, statistic),
             self._tally.revision(operation, system),
         )
-        known = self._cached_series.get(key)
-        if known is not None and known[0] == revision:
-            return known[1]
+        cached_series = self._cached_series.get(key)
+        if cached_series is not None and cached_series[0] == revision:
+            return cached_series[1]
         series = live_series(system, self._tally.line(operation, system, quantity, samples), statistic)
         self._cached_series[key] = (revision, series)
         return series

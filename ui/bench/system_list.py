@@ -180,9 +180,9 @@ PACKAGES = {
 
 def systems_by_group() -> dict[str, list[Entry]]:
     """All systems of the table; those without a group are together at the end."""
-    named = {name for names in GROUPS.values() for name in names}
+    listed_systems = {name for names in GROUPS.values() for name in names}
     groups = {title: [ENTRIES[name] for name in names if name in ENTRIES] for title, names in GROUPS.items()}
-    groups[OTHERS] = [entry for name, entry in ENTRIES.items() if name not in named]
+    groups[OTHERS] = [entry for name, entry in ENTRIES.items() if name not in listed_systems]
     return {title: entries for title, entries in groups.items() if entries}
 
 

@@ -56,7 +56,7 @@ BRUSH_SHARE = 1 / 3
 FEW_MS = 0.001
 
 
-class StoodStill(LamellaError):
+class WindowStuck(LamellaError):
     """The window did not reach the expected state."""
 
 
@@ -104,7 +104,7 @@ class LamellaWindow(WindowSystem):
     def tab(self) -> DatasetTab:
         tab = self.window.tabs.dataset_tab
         if tab is None:
-            raise StoodStill(f"{self.file.name} was not opened in the window")
+            raise WindowStuck(f"{self.file.name} was not opened in the window")
         return tab
 
     # ------------------------------------------------------------------------ acts
@@ -129,7 +129,7 @@ class LamellaWindow(WindowSystem):
             self.tab.apply(line)
         self._settle()
         if not self._shows_its_line():
-            raise StoodStill(f"The steps before '{act}' could not run", self.tab.messages.label.text())
+            raise WindowStuck(f"The steps before '{act}' could not run", self.tab.messages.label.text())
         self.tab.grid.go_to(0, 0)
         self._settle()
 
@@ -168,7 +168,7 @@ class LamellaWindow(WindowSystem):
     def _rows(self, do: Callable[[], object]) -> Act:
         """An act after which rows are painted, and then column cards arrive."""
         self._pieces = []
-        rows = self._until_painted(do)
+        rows = self._paint_time(do)
         first = self._wait(lambda: self.tab.grid.cards.loader.num_exact > 0)
         all_ = first + self._wait(lambda: self.tab.grid.cards.loader.is_settled)
         self._settle()
@@ -209,7 +209,7 @@ class LamellaWindow(WindowSystem):
         frames = []
         for _ in range(FRAMES):
             before = grid.verticalScrollBar().value()
-            seconds = self._until_painted(turn, rows_too=False)
+            seconds = self._paint_time(turn, rows_too=False)
             if grid.verticalScrollBar().value() == before:  # at the end
                 break
             frames.append(seconds)
@@ -222,7 +222,7 @@ class LamellaWindow(WindowSystem):
         self._pieces = []
         times, rows = [], []
         for row in jumps(self._num_rows):
-            times.append(self._until_painted(partial(self.tab.grid.go_to, row, 0)))
+            times.append(self._paint_time(partial(self.tab.grid.go_to, row, 0)))
             rows += self._values([row])
         self._settle()
         return self._average_act(digest_of_rows(self._num_rows, rows), times)
@@ -236,7 +236,7 @@ class LamellaWindow(WindowSystem):
         column = grid.grid_model.names.index(SORTED_BY)
         bars = cards.bars_of(column)
         if bars is None:
-            raise StoodStill(f"Column {SORTED_BY} has no histogram")
+            raise WindowStuck(f"Column {SORTED_BY} has no histogram")
         brushed = range(round(len(bars) * BRUSH_SHARE), round(2 * len(bars) * BRUSH_SHARE))
         rect, places = cards.card_rect(column), cards.card_painter.places(cards.card_rect(column).width())
         ends = [places.bar(bar, len(bars)).center() + rect.topLeft() for bar in (brushed[0], brushed[-1])]
@@ -256,7 +256,7 @@ class LamellaWindow(WindowSystem):
 
     def _change_theme(self) -> Act:
         self._pieces = []
-        seconds = self._until_painted(lambda: theme.current().set_mode(Mode.DARK))
+        seconds = self._paint_time(lambda: theme.current().set_mode(Mode.DARK))
         self._settle()
         name = "dark" if theme.current().dark else "light"
         theme.current().set_mode(Mode.LIGHT)
@@ -275,7 +275,7 @@ class LamellaWindow(WindowSystem):
         cells = [[model.pages.text(row, place) or "" for place in places] for row in rows]
         return [[int(text) if text.lstrip("-").isdigit() else text for text in row] for row in cells]
 
-    def _until_painted(self, do: Callable[[], object], rows_too: bool = True) -> float:
+    def _paint_time(self, do: Callable[[], object], rows_too: bool = True) -> float:
         """The seconds from an act until its result has been painted, with all rows or with those read so
         far."""
         painted = False
@@ -297,7 +297,7 @@ class LamellaWindow(WindowSystem):
                 watched.viewport().update()
             self._work(QApplication.processEvents)
             if time.perf_counter() - began > PATIENCE_SECONDS:
-                raise StoodStill(f"Nothing was painted within {PATIENCE_SECONDS:g} seconds")
+                raise WindowStuck(f"Nothing was painted within {PATIENCE_SECONDS:g} seconds")
             if not painted:
                 time.sleep(FEW_MS)
         seconds = time.perf_counter() - began
@@ -310,7 +310,7 @@ class LamellaWindow(WindowSystem):
         while not condition():
             self._work(QApplication.processEvents)
             if time.perf_counter() - began > PATIENCE_SECONDS:
-                raise StoodStill(f"The window was not ready within {PATIENCE_SECONDS:g} seconds")
+                raise WindowStuck(f"The window was not ready within {PATIENCE_SECONDS:g} seconds")
             time.sleep(FEW_MS)
         return time.perf_counter() - began
 
@@ -325,7 +325,7 @@ class LamellaWindow(WindowSystem):
             elif now - quiet_since > QUIET_SECONDS:
                 return
             if now - began > PATIENCE_SECONDS:
-                raise StoodStill(f"The window was not at rest within {PATIENCE_SECONDS:g} seconds")
+                raise WindowStuck(f"The window was not at rest within {PATIENCE_SECONDS:g} seconds")
             time.sleep(FEW_MS)
 
     def _busy(self) -> Iterator[bool]:

@@ -56,13 +56,13 @@ class WorkloadChoice(QWidget):
     @property
     def workloads(self) -> tuple[Workload, ...]:
         """The workloads to measure, in the table's order; empty if all of several are left out."""
-        named = workloads_named(self.box.currentData())
+        workloads = workloads_named(self.box.currentData())
         if not self.several:
-            return named
+            return workloads
         items = (self.list.item(place) for place in range(self.list.count()))
         ticked = {item.data(Qt.ItemDataRole.UserRole) for item in items
                   if item.checkState() == Qt.CheckState.Checked}  # fmt: skip
-        return tuple(workload for workload in named if workload.id in ticked)
+        return tuple(workload for workload in workloads if workload.id in ticked)
 
     @property
     def several(self) -> bool:
@@ -73,10 +73,10 @@ class WorkloadChoice(QWidget):
         self.box.setCurrentIndex(self.box.findData(name))
 
     def _take(self) -> None:
-        named = workloads_named(self.box.currentData())
+        workloads = workloads_named(self.box.currentData())
         self.list.blockSignals(True)
         self.list.clear()
-        for workload in named if self.several else ():
+        for workload in workloads if self.several else ():
             item = QListWidgetItem(workload.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, workload.id)
             item.setToolTip(_about(workload))
@@ -84,9 +84,9 @@ class WorkloadChoice(QWidget):
         self.list.blockSignals(False)
         for widget in (self.list, self.scale):
             widget.setVisible(self.several)
-        lines = min(LISTED_LINES, len(named))
+        lines = min(LISTED_LINES, len(workloads))
         self.list.setFixedHeight(lines * max(1, self.list.sizeHintForRow(0)) + theme.S)
-        self.about.tell("One after the other, each as below." if self.several else _about(named[0]))
+        self.about.tell("One after the other, each as below." if self.several else _about(workloads[0]))
         self.changed.emit()
 
     def _build(self) -> None:

@@ -128,9 +128,9 @@ class CardLoader(QObject):
         self._names_looked_up.add(name)
         if self._computed_view is not None and name in self._computed_view.computed_names:
             return
-        known = cached_card(self._rows, name, self.where)
-        if known is not None:
-            self._keep(name, Face(known, texts_of(known)), final=True)
+        column_card = cached_card(self._rows, name, self.where)
+        if column_card is not None:
+            self._keep(name, Face(column_card, texts_of(column_card)), final=True)
 
     def _begin(self) -> None:
         while len(self._running) < AT_ONCE:
@@ -175,17 +175,17 @@ class CardLoader(QObject):
                 fresh = saved or card_of(rows, name, where, job, request.sampled)
             return Face(fresh, texts_of(fresh))
 
-        def done(face: Face) -> None:
+        def take(face: Face) -> None:
             if generation == self._generation:
                 self._take(request, face)
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if generation == self._generation:
                 if not isinstance(error, LamellaError):
                     log.error("No card of %r", request.name, exc_info=error)
                 self._take(request, Face(None, None, str(error)))
 
-        handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Column cards")
+        handle = self._tasks.read(work, take, fail, owner=self, quiet=True, text="Column cards")
         self._running[request] = handle
 
     def _take(self, request: _Request, face: Face) -> None:

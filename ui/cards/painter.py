@@ -129,13 +129,13 @@ class CardPainter:
     def bars(self, card: ColumnCard, width: int) -> Bars:
         """The histogram as drawn on a card of this width."""
         most = self.places(width).most_bars
-        known = self._bars.get((id(card), most))
-        if known is None or known[0] is not card:
-            known = (card, card.bars(most))
-            self._bars[id(card), most] = known
+        bars = self._bars.get((id(card), most))
+        if bars is None or bars[0] is not card:
+            bars = (card, card.bars(most))
+            self._bars[id(card), most] = bars
             if len(self._bars) > MOST_KEPT:
                 self._bars.popitem(last=False)
-        return known[1]
+        return bars[1]
 
     def value_rows(self, face: Face) -> int:
         return 0 if face.card is None else min(len(face.card.top), ROWS)

@@ -464,8 +464,8 @@ class CardStrip(QWidget):
         card = self.card_of(column)
         if card is not None:
             listed = _values_of(conditions_on(self.loader.where, card.column))
-            chosen = [card.top[place].value for place in places]
-            self._ask_for_values(column, [*(v for v in listed if v not in chosen), *chosen])
+            values = [card.top[place].value for place in places]
+            self._ask_for_values(column, [*(v for v in listed if v not in values), *values])
 
     def _ask_for_places(self, column: int, places: Sequence[int]) -> None:
         card = self.card_of(column)

@@ -185,8 +185,8 @@ class LogTicks:
         room = 56 if orientation == "bottom" else 16
         self._step = max(1, math.ceil(room * (high - low) / max(1.0, size)))
         is_wide = FOUR_TO_FIVE * size >= room * (high - low)
-        named = () if high - low >= LEAST_DECADES else (2, 3, 4, 5, 7) if is_wide else (2, 5)
-        self._steps = {round(math.log10(step), 6) for step in named}
+        digits = () if high - low >= LEAST_DECADES else (2, 3, 4, 5, 7) if is_wide else (2, 5)
+        self._steps = {round(math.log10(step), 6) for step in digits}
         decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
         between = [d + part for d in range(math.floor(low), math.ceil(high)) for part in BETWEEN]
         return [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= high])]

@@ -34,11 +34,11 @@ class Picked:
 def pick(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:
     """The rows that lie in the places of each of the dimensions."""
     conditions = [dimension.filter_of(places) for dimension, places in parts]
-    known = [condition for condition in conditions if condition is not None]
+    place_conditions = [condition for condition in conditions if condition is not None]
     text = ", ".join(brush_text(dimension, places) for dimension, places in parts)
-    if len(known) < len(conditions) or not known:
+    if len(place_conditions) < len(conditions) or not place_conditions:
         return Picked(None, text, rows)
-    return Picked(known[0] if len(known) == 1 else all_of(known), text, rows)
+    return Picked(place_conditions[0] if len(place_conditions) == 1 else all_of(place_conditions), text, rows)
 
 
 def places_between(dimension: Dimension, low: float, high: float) -> list[Place]:

@@ -108,9 +108,9 @@ class FiguresTable(QTableView):
             super().keyPressEvent(event)
 
     def _copy(self) -> None:
-        chosen = sorted((index.row(), index.column()) for index in self.selectedIndexes())
+        places = sorted((index.row(), index.column()) for index in self.selectedIndexes())
         rows: dict[int, list[str]] = {}
-        for row, column in chosen:
+        for row, column in places:
             text = self.model().index(row, column).data(Qt.ItemDataRole.EditRole)
             rows.setdefault(row, []).append(text)
         QApplication.clipboard().setText("\n".join("\t".join(cells) for cells in rows.values()))
@@ -136,14 +136,14 @@ def export_rows(data: ChartData) -> ExportRows:
     return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 
 
-def write_picture(path: Path, drawn: str | QImage) -> None:
+def write_picture(path: Path, picture: str | QImage) -> None:
     """Write a picture or drawing. Raises `FileProblem` if the file cannot be written."""
-    if isinstance(drawn, QImage):
-        if not QImageWriter(str(path), b"PNG").write(drawn):
+    if isinstance(picture, QImage):
+        if not QImageWriter(str(path), b"PNG").write(picture):
             raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
         return
     try:
-        path.write_text(drawn, "utf-8")
+        path.write_text(picture, "utf-8")
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(path, "the drawing cannot be written", why, "Choose another place") from error

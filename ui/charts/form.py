@@ -121,7 +121,7 @@ class ChartForm(QFrame):
             for role, model in self._models.items():
                 model.setStringList([name for name, kind in types.items() if fits(spec.kind, role, kind)])
             for box in self.boxes.values():
-                box.known = frozenset(types)
+                box.known_columns = frozenset(types)
         for role, box in self.boxes.items():
             box.show_name(getattr(spec, role))
         self._show_choice(self.aggregate, AGGREGATES, spec.aggregate)
@@ -165,15 +165,15 @@ class ChartForm(QFrame):
         self.remarks.setVisible(bool(remarks))
 
     @staticmethod
-    def _show_choice(box: QComboBox, choices: Mapping[str, str], chosen: str) -> None:
+    def _show_choice(box: QComboBox, choices: Mapping[str, str], choice: str) -> None:
         with QSignalBlocker(box):
             if [box.itemData(n) for n in range(box.count())] != list(choices):
                 box.clear()
                 for value, text in choices.items():
                     box.addItem(text, value)
-            box.setCurrentIndex(max(0, box.findData(chosen)))
+            box.setCurrentIndex(max(0, box.findData(choice)))
             if box.isEditable():
-                box.setEditText(choices[chosen])
+                box.setEditText(choices[choice])
 
     def _show_rows(self) -> None:
         spec, kind = self.spec, self._types.get(self.spec.x)
@@ -286,9 +286,9 @@ class ChartForm(QFrame):
             self.show_spec(spec, self._types)
 
     def _choose_aggregate(self) -> None:
-        chosen = self.aggregate.currentData()
-        spec = replace(self.spec, aggregate=chosen)
-        if chosen != "count" and not spec.measure:
+        aggregate = self.aggregate.currentData()
+        spec = replace(self.spec, aggregate=aggregate)
+        if aggregate != "count" and not spec.measure:
             numbers = (name for name, kind in self._types.items() if is_number(kind) and is_on_line(kind))
             spec = replace(spec, measure=next((n for n in numbers if n not in (spec.x, spec.y)), ""))
         self._take(spec)

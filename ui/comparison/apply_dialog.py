@@ -27,9 +27,11 @@ class ApplyDialog(QDialog):
         self.title.setWordWrap(True)
         theme.variant(self.title, "title")
         added, changed, removed = Kinds(removed=True).counts(comparison)
-        self.changed = self._box(f"Change {quantity(changed, 'row')}: the cells that differ", changed, True)
-        self.added = self._box(f"Add {quantity(added, 'row')} that only {source_title} has", added, True)
-        self.removed = self._box(
+        self.changed_box = self._box(
+            f"Change {quantity(changed, 'row')}: the cells that differ", changed, True
+        )
+        self.added_box = self._box(f"Add {quantity(added, 'row')} that only {source_title} has", added, True)
+        self.removed_box = self._box(
             f"Delete {quantity(removed, 'row')} that {source_title} lacks", removed, False
         )
         self.note = QLabel("One commit, which can be undone.")
@@ -51,7 +53,7 @@ class ApplyDialog(QDialog):
 
     @property
     def kinds(self) -> Kinds:
-        return Kinds(self.added.isChecked(), self.changed.isChecked(), self.removed.isChecked())
+        return Kinds(self.added_box.isChecked(), self.changed_box.isChecked(), self.removed_box.isChecked())
 
     def _box(self, text: str, count: int, checked: bool) -> QCheckBox:
         box = QCheckBox(text, checked=checked and count > 0, enabled=count > 0)
@@ -76,7 +78,7 @@ class ApplyDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.S)
-        for widget in (self.title, self.changed, self.added, self.removed, self.note):
+        for widget in (self.title, self.changed_box, self.added_box, self.removed_box, self.note):
             layout.addWidget(widget)
         layout.addSpacing(theme.S)
         layout.addLayout(buttons)

@@ -68,7 +68,7 @@ class KeyColumns:
     """The columns that both sides have, and those that identify rows."""
 
     common: tuple[str, ...]
-    suggested: tuple[str, ...]
+    suggested_columns: tuple[str, ...]
 
 
 def find_keys(before: Source, after: Source, job: Job) -> KeyColumns:
@@ -102,7 +102,7 @@ class CompareDialog(QDialog):
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
-        self.other = QComboBox(accessibleName="Table or file to compare with", placeholderText="Choose…")
+        self.other_box = QComboBox(accessibleName="Table or file to compare with", placeholderText="Choose…")
         self.by_key = QRadioButton("Columns that identify rows")
         self.by_order = QRadioButton("Their order: the first row with the first, and so on")
         self.by_order.setToolTip("After a row that only one side has, all following rows differ")
@@ -121,7 +121,7 @@ class CompareDialog(QDialog):
 
     @property
     def other_side(self) -> OtherSide | None:
-        place = self.other.currentIndex()
+        place = self.other_box.currentIndex()
         return self._sides[place] if 0 <= place < len(self._sides) else None
 
     @property
@@ -137,28 +137,28 @@ class CompareDialog(QDialog):
 
     def choose(self, title: str) -> None:
         """Choose the other side by its title."""
-        self.other.setCurrentIndex(self.other.findText(visible(title)))
+        self.other_box.setCurrentIndex(self.other_box.findText(visible(title)))
 
     def add_file(self, path: Path) -> None:
         """Compare with a file, whether it is open or not."""
         from lamella.core.datasets import open_dataset
 
         self._sides.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
-        self.other.insertItem(self.other.count() - 1, visible(path.name))
-        self.other.setCurrentIndex(len(self._sides) - 1)
+        self.other_box.insertItem(self.other_box.count() - 1, visible(path.name))
+        self.other_box.setCurrentIndex(len(self._sides) - 1)
 
     # ------------------------------------------------------------------- columns
 
     def _fill(self) -> None:
-        self.other.addItems([visible(side.title) for side in self._sides])
-        self.other.addItem(A_FILE)
-        chosen = self._choices
-        self.by_order.setChecked(chosen.key == ())
-        self.by_key.setChecked(chosen.key != ())
-        self.tolerance.setText(f"{chosen.tolerance:g}" if chosen.tolerance else "")
-        self.ignore_case.setChecked(chosen.ignore_case)
-        self.ignore_space.setChecked(chosen.ignore_space)
-        self.other.setCurrentIndex(0 if len(self._sides) == 1 else -1)
+        self.other_box.addItems([visible(side.title) for side in self._sides])
+        self.other_box.addItem(A_FILE)
+        choices = self._choices
+        self.by_order.setChecked(choices.key == ())
+        self.by_key.setChecked(choices.key != ())
+        self.tolerance.setText(f"{choices.tolerance:g}" if choices.tolerance else "")
+        self.ignore_case.setChecked(choices.ignore_case)
+        self.ignore_space.setChecked(choices.ignore_space)
+        self.other_box.setCurrentIndex(0 if len(self._sides) == 1 else -1)
         self._take_other()
 
     def _take_other(self) -> None:
@@ -181,18 +181,18 @@ class CompareDialog(QDialog):
 
     def _take_keys(self, keys: KeyColumns) -> None:
         self._handle, self._key_columns = None, keys
-        key = keys.suggested if self._choices.key is None else self._choices.key
+        key = keys.suggested_columns if self._choices.key is None else self._choices.key
         for name in keys.common[:MOST_LISTED]:
             item = QListWidgetItem(visible(name))
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setCheckState(Qt.CheckState.Checked if name in key else Qt.CheckState.Unchecked)
             self.key.addItem(item)
-        if not keys.suggested and self._choices.key is None:
+        if not keys.suggested_columns and self._choices.key is None:
             self.by_order.setChecked(True)
-        suggested = ", ".join(map(visible, keys.suggested))
+        suggested = ", ".join(map(visible, keys.suggested_columns))
         self.hint.setText(
-            f"{suggested} {'identify' if len(keys.suggested) > 1 else 'identifies'} the rows of both"
+            f"{suggested} {'identify' if len(keys.suggested_columns) > 1 else 'identifies'} the rows of both"
             if suggested
             else "No columns identify the rows of both sides: choose some, or compare by order"
         )
@@ -239,7 +239,7 @@ class CompareDialog(QDialog):
         return value if 0 <= value < float("inf") else None
 
     def _ask_file(self, place: int) -> None:
-        if self.other.itemText(place) != A_FILE:
+        if self.other_box.itemText(place) != A_FILE:
             return
         kinds = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
         ask_file(self, "Compare with a file", self.add_file, filters=kinds)
@@ -279,7 +279,7 @@ class CompareDialog(QDialog):
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.S)
         widget: QWidget
-        for widget in (self.title, self.other, rows, self.by_key, self.search):
+        for widget in (self.title, self.other_box, rows, self.by_key, self.search):
             layout.addWidget(widget)
         layout.addWidget(self.key, 1)
         for widget in (self.hint, self.by_order, cells):
@@ -291,8 +291,8 @@ class CompareDialog(QDialog):
         fit_into_window(self, QSize(SIZE.width(), theme.current().px(SIZE.height())))
 
     def _connect(self) -> None:
-        self.other.currentIndexChanged.connect(self._take_other)
-        self.other.activated.connect(self._ask_file)
+        self.other_box.currentIndexChanged.connect(self._take_other)
+        self.other_box.activated.connect(self._ask_file)
         self.search.textChanged.connect(self._show_matches)
         self.key.itemChanged.connect(self._follow)
         self.by_key.toggled.connect(self._follow)

@@ -74,7 +74,7 @@ class ComparisonView(QWidget):
         self.previous = IconButton("chevron-up", "Previous difference (Shift+F7)")
         self.next = IconButton("chevron-down", "Next difference (F7)")
         self.by_column = QToolButton(text="By column", checkable=True)
-        self.more = QToolButton(text="⋯", accessibleName="More about the comparison")
+        self.more_button = QToolButton(text="⋯", accessibleName="More about the comparison")
         self.close_button = IconButton("close", "Close the comparison")
         self.notes = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self._lay_out()
@@ -115,7 +115,7 @@ class ComparisonView(QWidget):
         self.stop()
         self.pane.set_busy("Comparing…")
         self._handle = self._tasks.read(
-            make, self._show, self._fail, stopped=self._stopped, owner=self, text="Comparing"
+            make, self._show, self._fail, stopped=self._show_stop, owner=self, text="Comparing"
         )
         self.changed.emit()
 
@@ -130,8 +130,8 @@ class ComparisonView(QWidget):
     @property
     def column(self) -> str | None:
         """The column to whose differences the rows are limited, if any."""
-        chosen = self.columns.currentData()
-        return chosen if isinstance(chosen, str) else None
+        column = self.columns.currentData()
+        return column if isinstance(column, str) else None
 
     def _show(self, comparison: Comparison) -> None:
         self._handle = None
@@ -170,7 +170,7 @@ class ComparisonView(QWidget):
         self.failed.emit(error)
         self.changed.emit()
 
-    def _stopped(self) -> None:
+    def _show_stop(self) -> None:
         self._handle = None
         self.pane.set_busy("")
         if self.comparison is None:
@@ -187,9 +187,9 @@ class ComparisonView(QWidget):
             return
         before, self._kinds_shown = self._kinds_shown, None
         column = self.column
-        chosen = [kind for kind, button in self.kinds.items() if button.isChecked()]
-        partial_kinds = len(chosen) < len(self.kinds)
-        kinds = chosen if self.only.isChecked() or partial_kinds or column is not None else None
+        checked_kinds = [kind for kind, button in self.kinds.items() if button.isChecked()]
+        partial_kinds = len(checked_kinds) < len(self.kinds)
+        kinds = checked_kinds if self.only.isChecked() or partial_kinds or column is not None else None
         if column is None:
             self._kinds_shown = (comparison, kinds)
             if before is not None and before[0] is comparison and before[1] == kinds:
@@ -199,7 +199,7 @@ class ComparisonView(QWidget):
             return
         self._handle = self._tasks.read(
             lambda job: ComparedRows(comparison, [RowChange.CHANGED], column, job),
-            self._take_rows, self._fail, stopped=self._stopped, owner=self, text=f"Comparing {column}",
+            self._take_rows, self._fail, stopped=self._show_stop, owner=self, text=f"Comparing {column}",
         )  # fmt: skip
 
     def _take_rows(self, rows: ComparedRows) -> None:
@@ -309,14 +309,14 @@ class ComparisonView(QWidget):
         self.place.setAccessibleName("Which difference")
         theme.variant(self.place, "caption")
         self.by_column.setToolTip("Rows that differ in each column, with examples")
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setMenu(self._menu())
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more_button.setMenu(self._menu())
         steps = QWidget()
         beside = QHBoxLayout(steps)
         beside.setContentsMargins(0, 0, 0, 0)
         beside.setSpacing(0)
         widget: QWidget
-        for widget in (self.place, self.previous, self.next, self.by_column, self.more):
+        for widget in (self.place, self.previous, self.next, self.by_column, self.more_button):
             beside.addWidget(widget)
         for widget in (self.columns, self.only, steps):
             line.addWidget(widget)

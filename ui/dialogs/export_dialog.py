@@ -107,8 +107,8 @@ class ExportDialog(PreviewDialog):
         self.rows_box.addItems([rows.label for rows in self._rows])
         self.rows_box.currentIndexChanged.connect(lambda _: self._choose_rows())
         self.format_box = QComboBox(accessibleName="Format")
-        self.format_box.addItems([known.label for known in FORMATS])
-        self.format_box.setCurrentIndex([known.id for known in FORMATS].index(self._choices.format))
+        self.format_box.addItems([format.label for format in FORMATS])
+        self.format_box.setCurrentIndex([format.id for format in FORMATS].index(self._choices.format))
         self.format_box.currentIndexChanged.connect(lambda _: self._choose_format())
         self.path_edit = QLineEdit(accessibleName="File")
         self.path_edit.textEdited.connect(self._follow_suffix)
@@ -215,7 +215,7 @@ class ExportDialog(PreviewDialog):
         return self._folder / in_home(text) if text else self._folder
 
     def choose_format(self, format_id: str) -> None:
-        self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))
+        self.format_box.setCurrentIndex([format.id for format in FORMATS].index(format_id))
 
     def _choose_rows(self) -> None:
         only = self.rows.format
@@ -227,23 +227,23 @@ class ExportDialog(PreviewDialog):
             self._choose_format()
 
     def _choose_format(self, with_path: bool = False) -> None:
-        known = self.format
+        format = self.format
         columns = self._columns()
-        chosen = self._choices.options.get(known.id, {})
-        self.options = FormatOptions(known, columns, chosen, self.rows.fixed_options)
+        options = self._choices.options.get(format.id, {})
+        self.options = FormatOptions(format, columns, options, self.rows.fixed_options)
         self.options.changed.connect(self._forget_export)
         self.options_area.setWidget(self.options)
         if with_path:
             self._propose(self._folder / Path(self._name).stem)
-        elif Path(self.path_edit.text()).suffix.casefold() not in known.suffixes:
+        elif Path(self.path_edit.text()).suffix.casefold() not in format.suffixes:
             self._put_suffix()
         self._forget_export()
 
     def _put_suffix(self) -> None:
         text = self.path_edit.text().strip()
         path = path_or_address(text) if text else self._folder / Path(self._name).stem
-        known = any(path.suffix.casefold() in each.suffixes for each in FORMATS)
-        self._propose(path.with_suffix("") if known else path)
+        has_suffix = any(path.suffix.casefold() in each.suffixes for each in FORMATS)
+        self._propose(path.with_suffix("") if has_suffix else path)
 
     def _propose(self, path: Path) -> None:
         """Propose a path, given without suffix."""
@@ -261,8 +261,8 @@ class ExportDialog(PreviewDialog):
         suffix = Path(text.strip()).suffix.casefold()
         if self.rows.format:
             return
-        for place, known in enumerate(FORMATS):
-            if suffix in known.suffixes and place != self.format_box.currentIndex():
+        for place, format in enumerate(FORMATS):
+            if suffix in format.suffixes and place != self.format_box.currentIndex():
                 self.format_box.setCurrentIndex(place)
 
     def _columns(self) -> list[str]:
@@ -288,10 +288,10 @@ class ExportDialog(PreviewDialog):
 
     def _take(self, path: str, name_filter: str) -> None:
         self.path_edit.setText(path)
-        if any(Path(path).suffix.casefold() in known.suffixes for known in FORMATS):
+        if any(Path(path).suffix.casefold() in format.suffixes for format in FORMATS):
             self._follow_suffix(path)
         else:
-            labels = [known.label for known in FORMATS]
+            labels = [format.label for format in FORMATS]
             self.format_box.setCurrentIndex(labels.index(name_filter.rpartition(" (")[0]))
             self._put_suffix()
 
@@ -301,13 +301,13 @@ class ExportDialog(PreviewDialog):
         if self.is_working:
             return
         self._stop_reading()
-        place, known, values = self.rows_box.currentIndex(), self.format, self.values
+        place, format, values = self.rows_box.currentIndex(), self.format, self.values
         rows, sample = self._rows[place], self._samples.get(place)
 
         def read(job: Job) -> tuple[pa.Table, Preview | Exception]:
             table = rows.sample(SAMPLE_ROWS, job) if sample is None else sample
             try:
-                return table, preview(known, values, table, rows.total, self._name)
+                return table, preview(format, values, table, rows.total, self._name)
             except LamellaError as error:
                 return table, error
 
@@ -355,11 +355,11 @@ class ExportDialog(PreviewDialog):
     # ----------------------------------------------------------------- export
 
     def start(self, overwrite: bool = False) -> None:
-        rows, known, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
+        rows, format, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
         values = self.values
-        adds = known.adds(known.values(values))
+        adds = format.adds(format.values(values))
         try:
-            known.refuse_target(path, known.values(values))
+            format.refuse_target(path, format.values(values))
         except FileProblem as problem:
             self.message.say(f"{problem.headline}. {problem.why}. {problem.fix}", kind=DANGER, stays=True)
             return
@@ -372,11 +372,11 @@ class ExportDialog(PreviewDialog):
                 f"{path.name} already exists", ("Replace it", lambda: self.start(True)), stays=True
             )
             return
-        self._choices.save(known, self._folder if elsewhere else path.parent, self.options.lasting())
+        self._choices.save(format, self._folder if elsewhere else path.parent, self.options.lasting())
         self.message.clear()
         self._run(
             self._tasks.read,
-            lambda job: rows.write(path, known.id, values, overwrite, job),
+            lambda job: rows.write(path, format.id, values, overwrite, job),
             self._finish,
             f"Exporting to {path.name}",
         )

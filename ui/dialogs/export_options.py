@@ -54,17 +54,17 @@ class FormatOptions(QWidget):
 
     def __init__(
         self,
-        known: Format,
+        format: Format,
         columns: Sequence[str],
-        chosen: dict[str, Any],
+        values: dict[str, Any],
         fixed_options: Collection[str] = (),
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.format = known
+        self.format = format
         self._options = [
             candidate
-            for candidate in known.options
+            for candidate in format.options
             if candidate.in_form and candidate.name not in fixed_options
         ]
         self.fields: dict[str, Field] = {}
@@ -74,7 +74,7 @@ class FormatOptions(QWidget):
         layout.setVerticalSpacing(theme.S)
         layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         for option in self._options:
-            field = self._field(option, columns, chosen.get(option.name, option.default))
+            field = self._field(option, columns, values.get(option.name, option.default))
             field.setToolTip(sentence_case(option.help))
             field.setAccessibleName(option.label)
             field.setAccessibleDescription(sentence_case(option.help))
@@ -95,8 +95,8 @@ class FormatOptions(QWidget):
 
     def lasting(self) -> dict[str, Any]:
         """The options to suggest the next time."""
-        chosen = self.values()
-        return {o.name: chosen[o.name] for o in self.format.options if o.lasting and o.name in chosen}
+        values = self.values()
+        return {o.name: values[o.name] for o in self.format.options if o.lasting and o.name in values}
 
     def _field(self, option: Option, columns: Sequence[str], value: Any) -> Field:
         if option.kind == "switch":
@@ -164,19 +164,19 @@ class ExportChoices:
         except (OSError, ValueError, RecursionError) as error:
             log.warning("%s is not read, and the choices for exports in it are lost: %s", self._path, error)
             return
-        ids = [known.id for known in FORMATS]
+        ids = [format.id for format in FORMATS]
         self.format = saved["format"] if saved.get("format") in ids else self.format
         self.folder = saved["folder"] if isinstance(saved.get("folder"), str) else ""
         options = saved.get("options")
         for name, values in options.items() if isinstance(options, dict) else ():
-            known = next((known for known in FORMATS if known.id == name), None)
-            if known is not None and isinstance(values, dict):
-                self.options[name] = _fitting(known, values)
+            format = next((format for format in FORMATS if format.id == name), None)
+            if format is not None and isinstance(values, dict):
+                self.options[name] = _fitting(format, values)
 
-    def save(self, known: Format, folder: Path, options: dict[str, Any]) -> None:
+    def save(self, format: Format, folder: Path, options: dict[str, Any]) -> None:
         """Save the choices. If the folder is not writable, only the suggestion is lost, not the export."""
-        self.format, self.folder = known.id, str(folder)
-        self.options[known.id] = options
+        self.format, self.folder = format.id, str(folder)
+        self.options[format.id] = options
         saved = {"format": self.format, "folder": self.folder, "options": self.options}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,12 +186,12 @@ class ExportChoices:
             log.warning("The choices for exports could not be saved: %s", error)
 
 
-def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
+def _fitting(format: Format, values: dict[str, Any]) -> dict[str, Any]:
     fitting = {}
-    for option in known.options:
+    for option in format.options:
         if option.lasting and option.name in values:
             try:
                 fitting[option.name] = option.read(values[option.name])
             except BadData as error:
-                log.warning("The saved choices for exports of %s are ignored: %s", known.label, error)
+                log.warning("The saved choices for exports of %s are ignored: %s", format.label, error)
     return fitting

@@ -55,8 +55,8 @@ class _WayBack(QObject):
         self._count = 0
         """How many times the button can be pressed."""
         model, buttons = dialog.findChild(QFileSystemModel), dialog.findChildren(QToolButton)
-        named = {button.objectName(): button for button in buttons}
-        self._back, forward = named.get("backButton"), named.get("forwardButton")
+        buttons_by_name = {button.objectName(): button for button in buttons}
+        self._back, forward = buttons_by_name.get("backButton"), buttons_by_name.get("forwardButton")
         if model is None or self._back is None or forward is None:  # a dialog of the desktop
             return
         model.rootPathChanged.connect(lambda _: self._move(1))

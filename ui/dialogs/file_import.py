@@ -413,8 +413,8 @@ class ReadingDialog(QDialog):
             return
         options = self.form.options
         options.pop("names", None)
-        chosen = self.form.columns.new_names
-        names = {c.key: chosen[c.name] for c in preview.columns if chosen.get(c.name, c.key) != c.key}
+        new_names = self.form.columns.new_names
+        names = {c.key: new_names[c.name] for c in preview.columns if new_names.get(c.name, c.key) != c.key}
         if names:
             options["names"] = tuple(names.items())
         self.chosen.emit(with_options(self.form.reading, options))

@@ -111,10 +111,10 @@ class ImportDialog(WorkDialog):
         self.waiting.setMinimumHeight(self.one_table_box.sizeHint().height())  # it makes way for the box
         self.setMinimumWidth(MINIMUM_WIDTH)
 
-    def _keep_room(self, kept: bool) -> None:
+    def _keep_room(self, keeps: bool) -> None:
         """Whether there is room for the files before they are shown, so that the dialog does not grow."""
         policy = self.sources.sizePolicy()
-        policy.setRetainSizeWhenHidden(kept)
+        policy.setRetainSizeWhenHidden(keeps)
         self.sources.setSizePolicy(policy)
 
     def _buttons(self) -> QHBoxLayout:

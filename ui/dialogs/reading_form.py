@@ -361,12 +361,12 @@ class ReadingForm(QWidget):
         self.described.emit(file)
 
     def _show_detection(self) -> None:
-        chosen = bool(self.options)
-        self.detect_button.setText("Detect again" if chosen else "All detected")
-        self.detect_button.setEnabled(chosen)
+        has_options = bool(self.options)
+        self.detect_button.setText("Detect again" if has_options else "All detected")
+        self.detect_button.setEnabled(has_options)
         look = theme.current()
-        icon = look.icon("refresh", "accent") if chosen else look.icon("check", "success")
-        if not chosen:  # the button is disabled, and its icon is not
+        icon = look.icon("refresh", "accent") if has_options else look.icon("check", "success")
+        if not has_options:  # the button is disabled, and its icon is not
             picture = icon.pixmap(look.icon_size())
             icon = QIcon(picture)
             icon.addPixmap(picture, QIcon.Mode.Disabled)

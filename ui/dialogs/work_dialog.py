@@ -70,7 +70,7 @@ class WorkDialog(QDialog):
             owner=self,
             text=text,
         )
-        self._work.shown_by = self
+        self._work.progress_widget = self
         self._show_working(True)
 
     def _end_with(self, then: Callable[..., None]) -> Callable[..., None]:

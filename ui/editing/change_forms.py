@@ -132,11 +132,11 @@ class ActForm(QWidget):
         return form
 
     def is_column(self, box: ColumnBox) -> bool:
-        known = box.text() in self.types
-        theme.variant(box, "" if known or not box.text() else "invalid")
-        if not known:
+        is_known = box.text() in self.types
+        theme.variant(box, "" if is_known or not box.text() else "invalid")
+        if not is_known:
             self.say(f"There is no column '{visible(box.text())}'." if box.text() else "")
-        return known
+        return is_known
 
 
 def form_label(text: str) -> QLabel:
@@ -202,12 +202,12 @@ class UpdateForm(LinesForm):
 
     def act(self) -> Act | None:
         answers = [line.answer() for line in self.lines if line.column.text() or len(self.lines) == 1]
-        known = [answer for answer in answers if answer is not None]
-        if len(known) < len(answers) or not known:
+        values = [answer for answer in answers if answer is not None]
+        if len(values) < len(answers) or not values:
             self.say("")
             return None
         try:
-            update = update_of(known)
+            update = update_of(values)
         except LamellaError as error:
             self.say(str(error))
             return None
@@ -258,11 +258,11 @@ class CastForm(ActForm):
             self.say(f"'{visible(name)}' is {type_text(type_)} already.")
             return None
         self.say("")
-        chosen = {
+        types = {
             sign: READING_CHOICES[sign][box.currentIndex()] for sign, box in self.signs.items() if is_text
         }
         on_error = NULLS_OR_NOT[self.on_error.currentIndex()][1]
-        return CastColumn(name, self.type.currentText(), self.lossy.isChecked(), on_error, **chosen)
+        return CastColumn(name, self.type.currentText(), self.lossy.isChecked(), on_error, **types)
 
     def focus_first(self) -> None:
         self.type.setFocus()
@@ -452,7 +452,7 @@ class UpsertForm(ActForm):
             return
         path, reading = self._file.path, self._file.reading or FileReading()
         dialog = ReadingDialog(path, None, reading, self._tasks, self, remembered=False)
-        dialog.chosen.connect(lambda chosen: self.use_file(path, chosen))
+        dialog.chosen.connect(lambda reading: self.use_file(path, reading))
         dialog.open()
 
 

@@ -97,9 +97,9 @@ class RulesForm(QWidget):
         self._kind = kind
         self._before, self._default_text, self._one_of_text = Rules(), "", ""
         self.default = QLineEdit(accessibleName="Default", placeholderText="none: new rows get NULL")
-        self.required = QCheckBox("Required: no NULL")
+        self.required_box = QCheckBox("Required: no NULL")
         self.unique = QCheckBox("Unique: no value twice")
-        self.one_of = QPlainTextEdit(
+        self.allowed_values = QPlainTextEdit(
             accessibleName="One of", placeholderText="any value; or one in each line"
         )
         self.apply_button, self.close_button = QPushButton("Apply"), QPushButton("Cancel")
@@ -111,11 +111,11 @@ class RulesForm(QWidget):
     def show_rules(self, rules: Rules) -> None:
         if rules.default is not None:
             self.default.setText(_value_texts([rules.default], self._kind)[0])
-        self.required.setChecked(rules.checks.required)
+        self.required_box.setChecked(rules.checks.required)
         self.unique.setChecked(rules.checks.unique)
-        self.one_of.setPlainText("\n".join(_value_texts(rules.checks.one_of, self._kind)))
+        self.allowed_values.setPlainText("\n".join(_value_texts(rules.checks.one_of, self._kind)))
         self._before = rules
-        self._default_text, self._one_of_text = self.default.text(), self.one_of.toPlainText()
+        self._default_text, self._one_of_text = self.default.text(), self.allowed_values.toPlainText()
         self._fields.setEnabled(True)
         self.apply_button.setEnabled(True)
         self.default.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -124,12 +124,12 @@ class RulesForm(QWidget):
         """The rules in the form. Fields that were not edited keep their value, since a field cannot show
         every text. Raises `BadData` for a value that is not valid in the column."""
         values, default = self._before.checks.one_of, self._before.default
-        if self.one_of.toPlainText() != self._one_of_text:
-            lines = dict.fromkeys(line for line in self.one_of.toPlainText().split("\n") if line)
+        if self.allowed_values.toPlainText() != self._one_of_text:
+            lines = dict.fromkeys(line for line in self.allowed_values.toPlainText().split("\n") if line)
             values = tuple(parse_cell(line, self._kind) for line in lines)
         if (text := self.default.text()) != self._default_text:
             default = parse_cell(text, self._kind) if text else None
-        return Rules(default, Checks(self.required.isChecked(), self.unique.isChecked(), values))
+        return Rules(default, Checks(self.required_box.isChecked(), self.unique.isChecked(), values))
 
     def refuse(self, reason: str) -> None:
         self.reason.say(reason)
@@ -151,18 +151,18 @@ class RulesForm(QWidget):
         theme.variant(self.apply_button, "primary")
         hint = self.default.fontMetrics().horizontalAdvance(self.default.placeholderText())
         self.default.setMinimumWidth(hint + 2 * theme.M)
-        self.one_of.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
-        self.one_of.setTabChangesFocus(True)
+        self.allowed_values.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
+        self.allowed_values.setTabChangesFocus(True)
         nested = kind_of(self._kind) in NESTED_KINDS
         self.unique.setDisabled(nested)
-        self.one_of.setDisabled(nested)
+        self.allowed_values.setDisabled(nested)
         form = FieldForm(self._fields)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(theme.M)
         form.addRow("Default", self.default)
-        form.addRow("", self.required)
+        form.addRow("", self.required_box)
         form.addRow("", self.unique)
-        form.addRow("One of", self.one_of)
+        form.addRow("One of", self.allowed_values)
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         buttons.addWidget(self.close_button)

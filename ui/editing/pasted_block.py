@@ -125,8 +125,8 @@ class Paste:
         tables = []
         for names in together.values():
             rows = np.flatnonzero(~self.columns[names[0]].omissions[places])
-            ids, chosen = from_numpy(np.ascontiguousarray(row_ids[rows])), places[rows]
-            values = {name: take(self.columns[name].values, chosen) for name in names}
+            ids, row_places = from_numpy(np.ascontiguousarray(row_ids[rows])), places[rows]
+            values = {name: take(self.columns[name].values, row_places) for name in names}
             tables.append(pa.Table.from_arrays([ids, *values.values()], names=[ID, *values]))
         return tables
 
@@ -164,7 +164,7 @@ def _values(
     """The values of a column, null where there is none, and the reasons for cells that cannot be read, by
     row."""
     read_cell = cell_reader(type_)
-    known: dict[str, Any] = {}
+    values_by_text: dict[str, Any] = {}
     unread: dict[int, str] = {}
     reasons: dict[str, str] = {}
     values: list[Any] = []
@@ -174,14 +174,14 @@ def _values(
         if text is None or lacks[row]:
             values.append(None)
             continue
-        if text not in known and text not in reasons:
+        if text not in values_by_text and text not in reasons:
             try:
-                known[text] = read_cell(text)
+                values_by_text[text] = read_cell(text)
             except BadData as error:
                 reasons[text] = error.why or error.what
         if text in reasons:
             unread[row] = reasons[text]
-        values.append(known.get(text))
+        values.append(values_by_text.get(text))
     return typed_array(values, type_), unread
 
 

@@ -303,8 +303,8 @@ class ReplaceDialog(QDialog):
             return
         few = len(replacements.columns) <= MOST_NAMED_COLUMNS
         columns = replacements.columns
-        named = ", ".join(columns) if few else quantity(len(columns), "column")
-        message = f"replace in {named}"
+        column_text = ", ".join(columns) if few else quantity(len(columns), "column")
+        message = f"replace in {column_text}"
         version = snapshot_version(plan.view.snapshot)
 
         def work(job: Job) -> Commit:
@@ -320,7 +320,7 @@ class ReplaceDialog(QDialog):
             owner=self,
             text=f"Replacing in {self._name}",
         )
-        self._writing.shown_by = self
+        self._writing.progress_widget = self
 
     def _finish(self, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
         self._writing = None

@@ -215,12 +215,12 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
         lost = column.at(np.flatnonzero(among(column.ids, missing_ids)))
         mine = zip(lost.ids.tolist(), whole_texts(lost.before), whole_texts(lost.after), strict=True)
         conflicts += [CellTexts(row_id, name, before, after, DELETED_TEXT) for row_id, before, after in mine]
-        known = column.at(np.flatnonzero(~among(column.ids, missing_ids)))
-        if not len(known.ids):
+        existing_cells = column.at(np.flatnonzero(~among(column.ids, missing_ids)))
+        if not len(existing_cells.ids):
             continue
-        theirs = in_one(now.read([name], ids=known.ids.tolist()).column(0))
-        met = np.flatnonzero(differs(known.before, theirs) & differs(theirs, known.after))
-        some, texts_now = known.at(met), whole_texts(take(theirs, met))
+        theirs = in_one(now.read([name], ids=existing_cells.ids.tolist()).column(0))
+        met = np.flatnonzero(differs(existing_cells.before, theirs) & differs(theirs, existing_cells.after))
+        some, texts_now = existing_cells.at(met), whole_texts(take(theirs, met))
         texts = zip(
             some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), texts_now, strict=True
         )

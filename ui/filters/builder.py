@@ -136,8 +136,8 @@ class GroupBox(QFrame):
         join = QComboBox()
         join.setMinimumWidth(NARROWEST * theme.current().line_height())
         join.addItems([text for text, _join_all, _negated in JOINS])
-        chosen = (self.group.is_conjunction, self.group.is_negated)
-        join.setCurrentIndex([(join_all, negated) for _text, join_all, negated in JOINS].index(chosen))
+        choice = (self.group.is_conjunction, self.group.is_negated)
+        join.setCurrentIndex([(join_all, negated) for _text, join_all, negated in JOINS].index(choice))
         join.setAccessibleName("How the conditions are joined")
         join.activated.connect(self._set_join)
         return join
@@ -259,8 +259,8 @@ class FilterBuilder(QWidget):
         conditions = self._tree.beside(condition, self._types)
         rows = self._rows.then(Where(all_of(conditions))) if conditions else self._rows
         bound = condition.bind(self._types)
-        chosen = () if isinstance(bound, Problem) or not bound.has_only_values else bound.values
-        picker = ValuePicker(ValueRequest(rows, condition.column, self._types), self._tasks, chosen)
+        values = () if isinstance(bound, Problem) or not bound.has_only_values else bound.values
+        picker = ValuePicker(ValueRequest(rows, condition.column, self._types), self._tasks, values)
         picker.changed.connect(row.choose)
 
         def close(_values: object, is_accepted: bool) -> None:

@@ -182,8 +182,8 @@ class ValueFields(QWidget):
         entry = QWidgetAction(menu)
         entry.setDefaultWidget(calendar)
         menu.addAction(entry)
-        calendar.activated.connect(lambda chosen: self._choose_day(line, chosen, menu))
-        calendar.clicked.connect(lambda chosen: self._choose_day(line, chosen, menu))
+        calendar.activated.connect(lambda day: self._choose_day(line, day, menu))
+        calendar.clicked.connect(lambda day: self._choose_day(line, day, menu))
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(line.mapToGlobal(QPoint(0, line.height())))
 
@@ -213,7 +213,7 @@ class ColumnBox(QLineEdit):
         super().__init__(name, parent)
         self._names, self._last = names, name
         self._entered_by_mouse = False
-        self.known: frozenset[str] = frozenset()
+        self.known_columns: frozenset[str] = frozenset()
         """Columns beside those of the model: their names are not completed to others."""
         self.setAccessibleName("Column")
         self.setPlaceholderText("Choose a column")
@@ -280,7 +280,7 @@ class ColumnBox(QLineEdit):
     def _take_only_match(self) -> None:
         """Complete the typed text if only one column matches it."""
         typed, names = self.text(), self._names.stringList()
-        if not typed or typed in names or typed in self.known:
+        if not typed or typed in names or typed in self.known_columns:
             return
         folded = typed.casefold()
         same = [name for name in names if name.casefold() == folded]

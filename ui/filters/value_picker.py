@@ -242,19 +242,19 @@ class ValueDelegate(QStyledItemDelegate):
         wide = room - model.longest * metrics.averageCharWidth()
         wide = max(round(LEAST_BAR * rect.width()), min(round(BAR * rect.width()), wide))
         bars = QRect(right - widest - wide, rect.top(), wide, 0)
-        named = QStyleOptionViewItem(option)
-        named.rect = QRect(
+        name_option = QStyleOptionViewItem(option)
+        name_option.rect = QRect(
             rect.left() + theme.XS, rect.top(), bars.left() - rect.left() - theme.M, rect.height()
         )
-        named.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)
-        super().paint(painter, named, index)
+        name_option.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)
+        super().paint(painter, name_option, index)
         painter.save()
         if value.count > 0:
             long = max(2, round(bars.width() * value.count / model.greatest_count))
             high = look.px(8)
-            chosen = value.key in model.chosen_values
+            is_chosen = value.key in model.chosen_values
             bar = QRect(bars.left(), rect.top() + (rect.height() - high) // 2, long, high)
-            painter.fillRect(bar, look.color("card_met" if chosen else "card"))
+            painter.fillRect(bar, look.color("card_met" if is_chosen else "card"))
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("muted"))
         painter.drawText(
@@ -287,15 +287,15 @@ class ValuePicker(QWidget):
     closed = Signal(object, bool)
 
     def __init__(
-        self, request: ValueRequest, tasks: Tasks, chosen: Sequence[Any], parent: QWidget | None = None
+        self, request: ValueRequest, tasks: Tasks, values: Sequence[Any], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.request, self._tasks = request, tasks
-        self._reading, self._began = _Reading(), bool(chosen)
+        self._reading, self._began = _Reading(), bool(values)
         self._searching = self._over = self._is_cancelled = False
         self.model = ValueList(self)
-        keys = keys_of(chosen, request)
-        self.model.choose([value_count(value, UNKNOWN, key) for value, key in zip(chosen, keys, strict=True)])
+        keys = keys_of(values, request)
+        self.model.choose([value_count(value, UNKNOWN, key) for value, key in zip(values, keys, strict=True)])
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._wait.timeout.connect(self._read)
         self._build()
@@ -346,8 +346,8 @@ class ValuePicker(QWidget):
         self.model.search(words.strip())
         self._go(0)
         self._say()
-        known = self._reading.counts.cut or self._reading.words
-        if known and kind_of(self.request.type) is Kind.TEXT:
+        is_partial = self._reading.counts.cut or self._reading.words
+        if is_partial and kind_of(self.request.type) is Kind.TEXT:
             self._wait.start()
 
     def _say(self) -> None:

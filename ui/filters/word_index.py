@@ -207,7 +207,7 @@ class WordIndexOffer(QFrame):
         self.act.setEnabled(False)
         self.says.setText(f"Building the full-text index of '{visible(self._column)}'…")
         self._handle = indexes.build(self._column, self._finish, self._fail, self._handle_stop, self._show)
-        self._handle.shown_by = self
+        self._handle.progress_widget = self
 
     def _show(self, progress: Progress) -> None:
         if progress.total:

@@ -43,7 +43,7 @@ class FindColumns(ChoiceButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         form = QWidget()
-        self.every = QPushButton("All columns")
+        self.all_button = QPushButton("All columns")
         self.current = QPushButton("This column")
         self._list = QListView(accessibleName="Columns to search", uniformItemSizes=True)
         self._list.setMinimumHeight(LIST_HEIGHT)
@@ -52,7 +52,7 @@ class FindColumns(ChoiceButton):
         self._names: list[str] = []
         self._chosen_columns: tuple[str, ...] | None = None
         above = QHBoxLayout()
-        for button in (self.every, self.current):
+        for button in (self.all_button, self.current):
             above.addWidget(button)
         layout = QVBoxLayout(form)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -63,11 +63,11 @@ class FindColumns(ChoiceButton):
         layout.addWidget(self._list)
         super().__init__("Look in", form, parent)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.every.clicked.connect(lambda: self.choose(None))
+        self.all_button.clicked.connect(lambda: self.choose(None))
         self._say()
 
     @property
-    def chosen(self) -> tuple[str, ...] | None:
+    def chosen_columns(self) -> tuple[str, ...] | None:
         """The chosen columns; None for all."""
         return self._chosen_columns
 
@@ -81,12 +81,12 @@ class FindColumns(ChoiceButton):
         self._columns = CheckList(self._names, self._list)
         self._list.setModel(self._columns)
         self.search.take_list()
-        chosen = (
+        names_in_table = (
             self._names
             if self._chosen_columns is None
             else [name for name in self._chosen_columns if name in names]
         )
-        self._columns.check(chosen or self._names)
+        self._columns.check(names_in_table or self._names)
         self._columns.changed.connect(self._take)
         self._take()
 
@@ -94,21 +94,21 @@ class FindColumns(ChoiceButton):
         self._columns.check(self._names if names is None else names)
 
     def _take(self) -> None:
-        checked = tuple(self._columns.checked)
-        chosen = None if len(checked) in (0, len(self._names)) else checked
-        if chosen != self._chosen_columns:
-            self._chosen_columns = chosen
+        checked = tuple(self._columns.checked_names)
+        names = None if len(checked) in (0, len(self._names)) else checked
+        if names != self._chosen_columns:
+            self._chosen_columns = names
             self._say()
             self.changed.emit()
 
     def _say(self) -> None:
-        chosen = self._chosen_columns
-        if chosen is None:
+        names = self._chosen_columns
+        if names is None:
             self.say("All columns")
-        elif len(chosen) == 1:
-            self.say(visible(chosen[0]))
+        elif len(names) == 1:
+            self.say(visible(names[0]))
         else:
-            self.say(f"{len(chosen):,} columns", ", ".join(map(visible, chosen)))
+            self.say(f"{len(names):,} columns", ", ".join(map(visible, names)))
 
 
 class FindBar(TwoPartBar):
@@ -211,7 +211,7 @@ class FindBar(TwoPartBar):
     def state(self) -> dict[str, Any]:
         """The text and the options, as JSON, except those as in a new bar."""
         state: dict[str, Any] = {name: button.isChecked() for name, button in self._options.items()}
-        state |= {TEXT: self.field.text(), COLUMNS: list(self.columns.chosen or ())}
+        state |= {TEXT: self.field.text(), COLUMNS: list(self.columns.chosen_columns or ())}
         return {name: value for name, value in state.items() if value}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -132,11 +132,11 @@ class SearchEverywhere(QWidget):
             lambda _: self._finish(tables),
             partial(self._fail, tables),
             progress=partial(self._show_progress, tables),
-            stopped=lambda: self._stopped(tables),
+            stopped=lambda: self._show_stop(tables),
             owner=self,
             text=f"Finding '{visible(pattern.text[:40])}' everywhere",
         )
-        self._handle.shown_by = self
+        self._handle.progress_widget = self
         self._under_way[:] = [self._handle]
         self.stop.show()
         self._show()
@@ -164,7 +164,7 @@ class SearchEverywhere(QWidget):
             some = any(table.count for table in tables.values())
             self._say(f"{self._count_text()} in {looked}" if some else NOTHING.format(tables=looked))
 
-    def _stopped(self, tables: dict[Key, TableResults]) -> None:
+    def _show_stop(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
             self._end()
             searched = sum(table.complete for table in tables.values())

@@ -9,7 +9,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.cell_texts import whole_texts
-from lamella.core.jobs import Job, Progress, Unreported
+from lamella.core.jobs import Job, Progress, SilentJob
 from lamella.core.query.cell_search import CellSearch, Hits, TextPattern
 from lamella.core.query.view import View
 from lamella.core.store.table import Table
@@ -60,7 +60,7 @@ class TableResults:
         return Result(title, heading=True, detail=f"{count}{so_far} · {self.how}")
 
 
-class _Watched(Unreported):
+class _HitPublisher(SilentJob):
     """Calls `look` at every report of progress, so that it can publish the hits so far."""
 
     def __init__(self, outer: Job, look: Callable[[], None]) -> None:
@@ -112,7 +112,7 @@ def _by_text(
             first.extend(_results(source, view, search.hits, pattern, names))
             publish(TableResults(source, tuple(first), search.hits.count))
 
-    hits = search.run(_Watched(job, look))
+    hits = search.run(_HitPublisher(job, look))
     results = tuple(_results(source, view, hits, pattern, names))
     return TableResults(source, results, hits.count, complete=True)
 

@@ -112,7 +112,7 @@ class WordSearchPanel(QFrame):
     def running(self) -> bool:
         return self._pause.isActive() or self._handle is not None
 
-    def typed(self) -> None:
+    def search_soon(self) -> None:
         """Search for the words in the bar, after a pause."""
         self._goes = True
         self.stop()

@@ -32,7 +32,7 @@ from lamella.ui.formats.formats import (
     Format,
     FormattedTexts,
     can_be_shaded,
-    formatted,
+    format_texts,
     is_zone,
     kinds_for,
 )
@@ -249,7 +249,7 @@ class FormatForm(QWidget):
         self.type = type_
         self._before = self._form = form or Format()
         self._values: pa.Array | None = None
-        self.kind = choice("kind", {known.id: known.label for known in kinds_for(type_)})
+        self.kind = choice("kind", {kind.id: kind.label for kind in kinds_for(type_)})
         self.fields: dict[str, QWidget] = {}
         self.align = choice("align", CHOICES["align"])
         self.shading = ShadingFields(self._form.shading, extent) if can_be_shaded(type_) else None
@@ -284,7 +284,7 @@ class FormatForm(QWidget):
     def show_values(self, values: pa.Array) -> None:
         """Set the values on screen, some of which are previewed in the format."""
         self._values = values
-        self.preview.show_texts(formatted(values, self._form))
+        self.preview.show_texts(format_texts(values, self._form))
 
     def reset(self) -> None:
         """Restore the column's previous format."""
@@ -370,7 +370,7 @@ class FormatForm(QWidget):
             return
         self._form = form
         if self._values is not None:
-            self.preview.show_texts(formatted(self._values, form))
+            self.preview.show_texts(format_texts(self._values, form))
         self.changed.emit(form)
 
     def _finish(self) -> None:

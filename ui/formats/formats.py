@@ -358,12 +358,12 @@ FORMATS = (
     FormatKind("clock", "Time of day", frozenset({Kind.TIME}), ("time",), _clocks),
     FormatKind("span", "Span of time", frozenset({Kind.DURATION}), ("span", "digits"), _spans),
 )  # fmt: skip
-BY_ID = {known.id: known for known in FORMATS}
+BY_ID = {entry.id: entry for entry in FORMATS}
 AT_POINT = frozenset({"plain", "rounded"})
 """The kinds in which a column's decimal points are aligned."""
 
 CHOICES: dict[str, dict[str, str]] = {
-    "kind": {known.id: known.label for known in FORMATS},
+    "kind": {entry.id: entry.label for entry in FORMATS},
     "separators": {"none": "1234.5", "comma": "1,234.5", "space": "1 234.5", "space_comma": "1 234,5",
                    "point": "1.234,5", "apostrophe": "1’234.5"},
     "sizes": {"binary": "KiB, MiB (1,024)", "decimal": "KB, MB (1,000)"},
@@ -380,7 +380,7 @@ CHOICES: dict[str, dict[str, str]] = {
 def kinds_for(type_: pa.DataType) -> list[FormatKind]:
     """The kinds that fit a type, the plain one first."""
     kind = kind_of(type_)
-    return [known for known in FORMATS if kind in known.kinds]
+    return [entry for entry in FORMATS if kind in entry.kinds]
 
 
 def can_be_shaded(type_: pa.DataType) -> bool:
@@ -421,8 +421,8 @@ def usual_format(name: str, type_: pa.DataType) -> Format | None:
 
 def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> Format | None:
     """The chosen format of a column, if it applies to its values."""
-    chosen = formats.get(name)
-    return usual_format(name, type_) if chosen is None else fitting(chosen, type_)
+    form = formats.get(name)
+    return usual_format(name, type_) if form is None else fitting(form, type_)
 
 
 COMPUTED = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop", "variance"})
@@ -478,7 +478,7 @@ class FormattedTexts(list[str | None]):
         return (min(finite), max(finite)) if finite else None
 
 
-def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
+def format_texts(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
     is_float = kind_of(values.type) is Kind.FLOAT
     plain = whole_texts(values) if is_float and form.kind != "plain" else screen_texts(values)
     if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as with decimals
@@ -490,11 +490,11 @@ def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedText
 
 def in_format(text: str, form: Format) -> str:
     """A text of the screen in a format; unchanged if the text does not contain enough of the value."""
-    known = BY_ID[form.kind]
-    if known.write is _spans or known.id == "plain":
+    entry = BY_ID[form.kind]
+    if entry.write is _spans or entry.id == "plain":
         return text
     try:
-        return known.write(pa.array([text.lstrip(ROUNDED_MARK)]), form)[0] or ""
+        return entry.write(pa.array([text.lstrip(ROUNDED_MARK)]), form)[0] or ""
     except InvalidOperation:
         return text
 

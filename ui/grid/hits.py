@@ -59,11 +59,11 @@ class HitParts(dict[Cell, str]):
     def __init__(self, request: Callable[[Cell], None]) -> None:
         super().__init__()
         self._request = request
-        self._requested = set[Cell]()
+        self._requested_cells = set[Cell]()
 
     def request(self, cell: Cell) -> None:
-        if cell not in self._requested:
-            self._requested.add(cell)
+        if cell not in self._requested_cells:
+            self._requested_cells.add(cell)
             self._request(cell)
 
 
@@ -84,11 +84,11 @@ class HitPainter:
         rows: range,
     ) -> None:
         names = grid.grid_model.names
-        known = {names[strip.column]: strip for strip in strips}
+        strips_by_name = {names[strip.column]: strip for strip in strips}
         colors = theme.current().colors
         soft, strong, line = QColor(colors.warning_soft), QColor(colors.behind[2]), QColor(colors.warning)
-        for row, name in self._hits.in_rows(rows[0], rows[-1] + 1, known):
-            strip = known[name]
+        for row, name in self._hits.in_rows(rows[0], rows[-1] + 1, strips_by_name):
+            strip = strips_by_name[name]
             cell = QRect(strip.x, grid.row_top(row), strip.width - 1, grid.row_height - 1)
             painter.fillRect(cell, soft)
             parts = self._parts(cells, grid, strip, row, cell)

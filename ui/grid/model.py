@@ -31,7 +31,7 @@ from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.comparison import ComparedRows
 from lamella.core.query.view import View
-from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
+from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, format_texts
 from lamella.ui.grid.columns import GridColumns
 from lamella.ui.grid.texts import Fraction, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
@@ -125,7 +125,7 @@ def _put_changes(
         column = numbers[name]
         now = pages[first][column]
         form = now.form if isinstance(now, FormattedTexts) else None
-        texts = screen_texts(cells.values) if form is None else formatted(cells.values, form)
+        texts = screen_texts(cells.values) if form is None else format_texts(cells.values, form)
         by_page: dict[int, dict[int, str | None]] = {}
         for place, text in zip(cells.places.tolist(), texts, strict=True):
             by_page.setdefault(first + place // page_rows, {})[place % page_rows] = text
@@ -148,7 +148,7 @@ def read_pages(
     for column, values in zip(request.columns, table.columns, strict=True):
         job.check()
         form = form_of(formats or {}, names[column], values.type)
-        texts = screen_texts(values) if form is None else formatted(values, form)
+        texts = screen_texts(values) if form is None else format_texts(values, form)
         pictures = thumbnails(values)
         for page in pages:
             at = (page - request.first) * PAGE_ROWS

@@ -64,8 +64,8 @@ class TotalsRow(QWidget):
 
     def _show(self, texts: Mapping[str, str | None], problem: str = "", waiting: bool = False) -> None:
         self.texts, self.problem, self._is_waiting = texts, problem, waiting
-        known = ", ".join(f"{name} {NULL if text is None else text}" for name, text in texts.items())
-        self.setAccessibleDescription(problem or known)
+        spoken_texts = ", ".join(f"{name} {NULL if text is None else text}" for name, text in texts.items())
+        self.setAccessibleDescription(problem or spoken_texts)
         self.update()
         if self.isHidden():
             self.show()

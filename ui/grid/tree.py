@@ -59,8 +59,8 @@ def open_again(before: GroupLevels, open_groups: OpenGroups, levels: GroupLevels
 def _with_keys_of(old: Snapshot, was_open: np.ndarray, new: Snapshot, keys: tuple[str, ...]) -> np.ndarray:
     if not was_open.any() or max(old.num_rows, new.num_rows) > MOST_COMPARED_GROUPS:
         return np.zeros(new.num_rows, bool)
-    known = set(_key_texts(old, np.flatnonzero(was_open), keys))
-    return np.array([text in known for text in _key_texts(new, np.arange(new.num_rows), keys)], bool)
+    open_keys = set(_key_texts(old, np.flatnonzero(was_open), keys))
+    return np.array([text in open_keys for text in _key_texts(new, np.arange(new.num_rows), keys)], bool)
 
 
 def _key_texts(level: Snapshot, groups: np.ndarray, keys: tuple[str, ...]) -> list[str]:
@@ -108,13 +108,15 @@ class TreeRows:
         self.first_levels = tuple(map(self.first_level, names))
         self.last_levels = tuple(map(self.last_level_of, names))
 
-    def _open_rows(self, find: FindRows, known: Mapping[int, GroupView], job: Job) -> None:
+    def _open_rows(self, find: FindRows, group_views: Mapping[int, GroupView], job: Job) -> None:
         """Add the rows of expanded groups."""
         innermost = np.flatnonzero(self._level == self.last_level)
         heads = innermost[self.open_groups[-1][self._group[innermost]]]
         for group in self._group[heads].tolist():
             job.check()
-            self.inside[group] = known[group] if group in known else find(self._keys_of_group(group), job)
+            self.inside[group] = (
+                group_views[group] if group in group_views else find(self._keys_of_group(group), job)
+            )
         counts = np.ones(len(self._level), np.int64)
         sizes = [self.inside[group].num_rows for group in self._group[heads].tolist()]
         if sum(sizes) > MOST_INSIDE:
@@ -309,8 +311,8 @@ class TreeRows:
 
     def _rows_of(self, level: int, groups: np.ndarray, names: Sequence[str]) -> pa.Table:
         snapshot = self.levels.levels[level]
-        known = project(snapshot, [name for name in dict.fromkeys(names) if name in snapshot.types])
-        rows = fetch(snapshot, groups, known)
+        group_columns = project(snapshot, [name for name in dict.fromkeys(names) if name in snapshot.types])
+        rows = fetch(snapshot, groups, group_columns)
         columns = [
             rows.column(name)
             if name in snapshot.types

@@ -174,11 +174,11 @@ class GridView(WindowScrolling):
         """Lay out columns as when they were last shown; otherwise, keep those in `pinned` pinned."""
         self.selection.clear()
         names, header = self.grid_model.names, self.column_header
-        known = self._layouts.get(tuple(names))
+        layout = self._layouts.get(tuple(names))
         self.pinning.begin(0)
-        self._fit_next = known is None or not header.restoreState(known.state)
-        if known is not None and not self._fit_next:
-            self.pinning.begin(known.num_pinned)
+        self._fit_next = layout is None or not header.restoreState(layout.state)
+        if layout is not None and not self._fit_next:
+            self.pinning.begin(layout.num_pinned)
         else:
             header.put_in_order(hidden)
             for name in pinned:
@@ -410,9 +410,9 @@ class GridView(WindowScrolling):
         read = [c for c in self.visible_columns() if self.grid_model.pages.column(page, c) is not None]
         self._fit_next = not read
         for column in [c for c in read if c >= self._fit_from]:
-            chosen = self.column_header.widths.get(self.grid_model.names[column])
+            chosen_width = self.column_header.widths.get(self.grid_model.names[column])
             fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
-            width = fitted if chosen is None else theme.current().px(chosen)
+            width = fitted if chosen_width is None else theme.current().px(chosen_width)
             self.horizontalHeader().resizeSection(column, width)
         if not self.grid_model.num_rows:
             self.column_header.fit_names()

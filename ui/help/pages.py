@@ -85,8 +85,8 @@ def read_pages(folder: Path) -> dict[str, Page]:
     pages = {path.name: Page(path.name, path.read_text("utf-8")) for path in sorted(folder.glob("*.md"))}
     index = pages.pop(INDEX, None)
     order = [FIRST, *LINK_TARGETS.findall(index.text)] if index is not None else [FIRST]
-    named = {name: pages[name] for name in order if name in pages}
-    listed = {**named, **pages}
+    ordered_pages = {name: pages[name] for name in order if name in pages}
+    listed = {**ordered_pages, **pages}
     names = {*listed, SHORTCUTS}
     linked = {name: Page(name, _with_known_links(page.text, names)) for name, page in listed.items()}
     return {**linked, SHORTCUTS: shortcuts_page()}
@@ -98,13 +98,13 @@ LINK_TARGETS = re.compile(r"\]\(([\w-]+\.md)")
 def _with_known_links(text: str, names: set[str]) -> str:
     """Replace links to files that are not part of the program by their text."""
 
-    def known(link: re.Match[str]) -> str:
+    def replace_link(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
         page = target.partition("#")[0]
         is_known = picture or not page or page in names or target.startswith(("http://", "https://"))
         return link[0] if is_known else words
 
-    return LINK.sub(known, text)
+    return LINK.sub(replace_link, text)
 
 
 def shortcuts_page() -> Page:

@@ -178,7 +178,7 @@ class IndexesDialog(QDialog):
         self.list.setVisible(bool(statuses))
         if statuses and is_first:
             self.list.setFocus()
-        chosen = self.list.currentRow()
+        current_row = self.list.currentRow()
         self.list.setRowCount(len(statuses))
         for row, status in enumerate(statuses):
             for column, (text, tip) in enumerate(_cells(status)):
@@ -189,7 +189,7 @@ class IndexesDialog(QDialog):
                 self.list.setItem(row, column, item)
         if statuses:
             built = [place for place, status in enumerate(statuses) if self._built == _identity(status)]
-            self.list.selectRow(built[0] if built else min(max(chosen, 0), len(statuses) - 1))
+            self.list.selectRow(built[0] if built else min(max(current_row, 0), len(statuses) - 1))
             self._built = None
         self.form.show_taken([status.index for status in statuses])
         self._allow()
@@ -249,11 +249,11 @@ class IndexesDialog(QDialog):
             lambda _index: self._finish_building(index),
             self._fail_building,
             progress=partial(self._show_progress, called),
-            stopped=self._stopped,
+            stopped=self._show_stop,
             owner=self,
             text=f"Building the {called}",
         )
-        self._building.shown_by = self
+        self._building.progress_widget = self
         self._show_building(True, f"Building the {called}…")
         self._allow()
         (self.close_button if self.list.isHidden() else self.list).setFocus()  # where Enter does no harm
@@ -283,7 +283,7 @@ class IndexesDialog(QDialog):
             self.cancel.setEnabled(False)
             self._building.cancel()
 
-    def _stopped(self) -> None:
+    def _show_stop(self) -> None:
         self._end_building()
         if self.isVisible():
             self.messages.say(STOPPED)
@@ -313,14 +313,14 @@ class IndexesDialog(QDialog):
     def _drop(self, index: TableIndex) -> None:
         table, called = self._table, index_text(index.kind, index.columns)
 
-        def dropped(_: object) -> None:
+        def finish(_: object) -> None:
             again = NewIndex(index.kind, index.columns, dict(index.options))
             self.messages.say(f"Dropped the {called}", ("Build it again", lambda: self.build(again)))
             self.refresh()
             self.changed.emit()
 
         self._tasks.read(
-            lambda job: table.indexes.drop(list(index.columns), index.kind), dropped, self._fail, owner=self,
+            lambda job: table.indexes.drop(list(index.columns), index.kind), finish, self._fail, owner=self,
             text=f"Dropping the {called}",
         )  # fmt: skip
 

@@ -338,7 +338,7 @@ class ColumnPage(QWidget):
         self._build()
 
     @property
-    def wanted(self) -> ValueList:
+    def value_list(self) -> ValueList:
         return ValueList(self.search.text().strip(), self.unit.currentData() or "")
 
     def show_column(self, name: str, kind: pa.DataType, figures: PageFigures | None) -> None:
@@ -448,13 +448,13 @@ class ColumnPage(QWidget):
 
     def _offer_units(self, units: tuple[str, ...]) -> None:
         """Offer units, keeping the one chosen for the previous column if this one has it."""
-        chosen = self.unit.currentData()
+        earlier_unit = self.unit.currentData()
         with QSignalBlocker(self.unit):
             self.unit.clear()
             self.unit.addItem("Most frequent", "")
             for unit in units:
                 self.unit.addItem(UNITS[unit], unit)
-            self.unit.setCurrentIndex(max(0, self.unit.findData(chosen)))
+            self.unit.setCurrentIndex(max(0, self.unit.findData(earlier_unit)))
         self.unit.setVisible(bool(units))
         self.heading.setVisible(not units)
 
@@ -515,8 +515,8 @@ class ColumnPage(QWidget):
         self.histogram.filter_requested.connect(self.filter_requested)
         self.rules.clicked.connect(lambda: self.rules_requested.emit(self._name))
         self.search.textEdited.connect(lambda _: self._wait.start())
-        self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))
-        self.unit.activated.connect(lambda _: self.values_requested.emit(self.wanted))
+        self._wait.timeout.connect(lambda: self.values_requested.emit(self.value_list))
+        self.unit.activated.connect(lambda _: self.values_requested.emit(self.value_list))
 
 
 def _text(value: Any, kind: pa.DataType) -> str:

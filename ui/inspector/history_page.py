@@ -80,22 +80,22 @@ class HistoryPage(QWidget):
         self._handle: Handle | None = None
         self._shown_key: object = None
         self.title, self.figures = QLabel(), QLabel()
-        self.more = QToolButton(text="⋯", accessibleName="More about the history")
+        self.more_button = QToolButton(text="⋯", accessibleName="More about the history")
         self.model = CommitModel(self)
         self.list = QListView()
         self.nothing = QLabel(wordWrap=True)
         self.import_button = QPushButton("Import…")
-        self.chosen = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.commit_label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.what_changed, self.against_now = QPushButton("What changed"), QPushButton("Compare with now")
         self.open, self.restore = QPushButton("Open"), QPushButton("Restore")
         self.undo, self.name = QPushButton("Undo to here"), QPushButton("Name…")
-        self.both = QPushButton()
+        self.compare_button = QPushButton()
         self._lay_out()
         self._connect()
         self._follow()
 
     @property
-    def selected(self) -> list[Commit]:
+    def selected_commits(self) -> list[Commit]:
         """The selected commits, newest first."""
         commits = [index.data(COMMIT) for index in self.list.selectionModel().selectedIndexes()]
         return sorted(commits, key=lambda commit: -commit.version)
@@ -113,7 +113,7 @@ class HistoryPage(QWidget):
     def refresh(self) -> None:
         self.stop()
         table = self._table()
-        for widget in (self.list, self.chosen, self.choices, self.more):
+        for widget in (self.list, self.commit_label, self.choices, self.more_button):
             widget.setVisible(table is not None)
         self.nothing.setVisible(table is None)
         self.import_button.setVisible(table is None and self._can_import())
@@ -139,7 +139,7 @@ class HistoryPage(QWidget):
 
     def _show(self, first: FirstCommits) -> None:
         self._handle = None
-        before = [commit.version for commit in self.selected]
+        before = [commit.version for commit in self.selected_commits]
         self.model.show(first.commits, first.total)
         self.title.setText(visible_name(first.name))
         versions = quantity(first.total, "version")
@@ -169,25 +169,25 @@ class HistoryPage(QWidget):
 
     def _follow(self) -> None:
         """Enable the actions that the selected versions allow."""
-        chosen = self.selected
-        commit = chosen[0] if len(chosen) == 1 else None
+        commits = self.selected_commits
+        commit = commits[0] if len(commits) == 1 else None
         newest = self.model.commits[0].version if self.model.commits else 0
-        self.both.setVisible(len(chosen) == 2)
-        if len(chosen) == 2:
-            self.both.setText(f"Compare {chosen[1].version:,} with {chosen[0].version:,}")
+        self.compare_button.setVisible(len(commits) == 2)
+        if len(commits) == 2:
+            self.compare_button.setText(f"Compare {commits[1].version:,} with {commits[0].version:,}")
         for button in (self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name):
-            button.setVisible(len(chosen) != 2)
+            button.setVisible(len(commits) != 2)
         earlier = commit is not None and commit.version < newest
         for button in (self.against_now, self.open, self.restore, self.undo):
             button.setEnabled(earlier)
         self.what_changed.setEnabled(commit is not None and self._before(commit) is not None)
         self.name.setEnabled(commit is not None)
         if commit is not None:
-            self.chosen.setText(_sentence(commit))
-        elif len(chosen) == 2:
-            self.chosen.setText(f"Versions {chosen[1].version:,} and {chosen[0].version:,}")
+            self.commit_label.setText(_sentence(commit))
+        elif len(commits) == 2:
+            self.commit_label.setText(f"Versions {commits[1].version:,} and {commits[0].version:,}")
         else:
-            self.chosen.setText("Select one version, or two to compare them")
+            self.commit_label.setText("Select one version, or two to compare them")
 
     def _before(self, commit: Commit) -> int | None:
         """The version before a commit, if it has not expired. Older ones that have names may be left."""
@@ -196,16 +196,16 @@ class HistoryPage(QWidget):
 
     def show_change(self) -> None:
         """Show what the selected commit changed."""
-        chosen = self.selected
-        if len(chosen) == 2:
-            self.compare_requested.emit(chosen[1].version, chosen[0].version)
-        elif len(chosen) == 1 and (before := self._before(chosen[0])) is not None:
-            self.compare_requested.emit(before, chosen[0].version)
+        commits = self.selected_commits
+        if len(commits) == 2:
+            self.compare_requested.emit(commits[1].version, commits[0].version)
+        elif len(commits) == 1 and (before := self._before(commits[0])) is not None:
+            self.compare_requested.emit(before, commits[0].version)
 
     def ask_name(self) -> QInputDialog | None:
-        if len(self.selected) != 1:
+        if len(self.selected_commits) != 1:
             return None
-        commit = self.selected[0]
+        commit = self.selected_commits[0]
         dialog = QInputDialog(self)
         dialog.setWindowTitle("Name the version")
         dialog.setLabelText(f"Name of version {commit.version}. A named version does not expire")
@@ -218,8 +218,8 @@ class HistoryPage(QWidget):
         return dialog
 
     def _emit(self, signal: Callable[[int], object]) -> None:
-        if len(self.selected) == 1:
-            signal(self.selected[0].version)
+        if len(self.selected_commits) == 1:
+            signal(self.selected_commits[0].version)
 
     def _open_menu(self, point: QPoint) -> None:
         menu = QMenu(self)
@@ -235,15 +235,15 @@ class HistoryPage(QWidget):
     def _lay_out(self) -> None:
         theme.variant(self.title, "title")
         theme.variant(self.figures, "caption")
-        theme.variant(self.chosen, "caption")
+        theme.variant(self.commit_label, "caption")
         theme.variant(self.nothing, "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
-        menu = QMenu(self.more)
+        menu = QMenu(self.more_button)
         self.expire_action = menu.addAction(
             "Expire versions…", lambda: self.expire_requested.emit(self.model.total)
         )
-        self.more.setMenu(menu)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more_button.setMenu(menu)
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.list.setModel(self.model)
         self.list.setItemDelegate(CommitPainter(self.list))
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -254,7 +254,8 @@ class HistoryPage(QWidget):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         theme.variant(self.list, "plain")
         self._buttons = (
-            self.both, self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name,
+            self.compare_button, self.what_changed, self.against_now, self.open, self.restore, self.undo,
+            self.name,
         )  # fmt: skip
         self.choices = QWidget()
         flow = FlowLayout(theme.XS, self.choices)
@@ -273,13 +274,13 @@ class HistoryPage(QWidget):
         head.setSpacing(theme.S)
         head.addWidget(self.title, 1)
         head.addWidget(self.figures)
-        head.addWidget(self.more)
+        head.addWidget(self.more_button)
         below = QVBoxLayout()
         below.setContentsMargins(0, 0, theme.S, 0)
         below.setSpacing(theme.S)
         below.addWidget(self.nothing)
         below.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
-        below.addWidget(self.chosen)
+        below.addWidget(self.commit_label)
         below.addWidget(self.choices)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, 0, theme.S)
@@ -294,7 +295,7 @@ class HistoryPage(QWidget):
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._follow())
         self.list.activated.connect(lambda _: self.show_change())
         self.list.customContextMenuRequested.connect(self._open_menu)
-        self.both.clicked.connect(self.show_change)
+        self.compare_button.clicked.connect(self.show_change)
         self.what_changed.clicked.connect(self.show_change)
         self.against_now.clicked.connect(
             lambda: self._emit(lambda version: self.compare_requested.emit(version, None))

@@ -123,9 +123,9 @@ class Inspector(QFrame):
         theme.variant(self, "panel")
         self._grid, self._view, self._links, self._tasks = grid, view, links, tasks
         self._pages, self._buttons = QStackedWidget(self), dict[str, QToolButton]()
-        self._scrolled = QScrollArea(self._pages, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._scroll_area = QScrollArea(self._pages, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         # widgets that get their parent only when they are added are styled again with all their children
-        self.row_page, self.column_page = RowPage(self._pages), ColumnPage(self._scrolled.viewport())
+        self.row_page, self.column_page = RowPage(self._pages), ColumnPage(self._scroll_area.viewport())
         self.table_page = TablePage(tasks, self._pages)
         self.about: Callable[[], PageSubject | None] = lambda: None
         """Returns what the page about the table should show."""
@@ -180,7 +180,7 @@ class Inspector(QFrame):
     def _scroll_to_value(self, value: QTreeWidgetItem | None) -> None:
         if value is not None:
             place = self.column_page.place_of(value)
-            self._scrolled.ensureVisible(place.left(), place.center().y(), 0, place.height())
+            self._scroll_area.ensureVisible(place.left(), place.center().y(), 0, place.height())
 
     def close_page(self) -> None:
         self.hide()
@@ -238,7 +238,7 @@ class Inspector(QFrame):
         """Read one link after the other; each is shown as soon as it is read."""
         if place == len(links):
             return
-        tree, link = self.row_page.related, links[place]
+        tree, link = self.row_page.related_tree, links[place]
 
         def go_on(related: RelatedRows) -> None:
             tree.show_related(place, related)
@@ -255,7 +255,7 @@ class Inspector(QFrame):
 
     def _read_neighbours(self, item: QTreeWidgetItem) -> None:
         """Read what a related row is related to in turn, unless it is no longer shown."""
-        table, follow, tree = self._links.table, item.data(0, FOLLOW), self.row_page.related
+        table, follow, tree = self._links.table, item.data(0, FOLLOW), self.row_page.related_tree
         if table is None or follow is None or follow.target is None:
             return
 
@@ -283,7 +283,7 @@ class Inspector(QFrame):
             self.column_page.show_unread(name, kind)
             return
         self.column_page.show_column(name, kind, None)
-        request = self.column_page.wanted
+        request = self.column_page.value_list
 
         def read(job: Job) -> tuple[PageFigures, str | None]:
             rules = None if table is None else rules_text(read_rules(table, name), kind)
@@ -357,11 +357,11 @@ class Inspector(QFrame):
         close = IconButton("close", "Close the inspector (F4)")
         close.clicked.connect(self.close_page)
         head.addWidget(close)
-        self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scrolled.setWidget(self.column_page)
+        self._scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll_area.setWidget(self.column_page)
         self.column_page.setAutoFillBackground(False)
         self.column_page.values.currentItemChanged.connect(self._scroll_to_value)
-        for widget in (self.row_page, self._scrolled, self.table_page, self.history_page):
+        for widget in (self.row_page, self._scroll_area, self.table_page, self.history_page):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -371,8 +371,8 @@ class Inspector(QFrame):
         self._wait.timeout.connect(self._read)
         self._grid.selection.changed.connect(self.follow)
         self.row_page.filter_requested.connect(self.cell_requested)
-        self.row_page.related.follow_requested.connect(self.follow_requested)
-        self.row_page.related.neighbours_requested.connect(self._read_neighbours)
+        self.row_page.related_tree.follow_requested.connect(self.follow_requested)
+        self.row_page.related_tree.neighbours_requested.connect(self._read_neighbours)
         self.row_page.back_requested.connect(self.back_requested)
         self.column_page.filter_requested.connect(self.filter_requested)
         self.column_page.rules_requested.connect(self.rules_requested)
@@ -438,7 +438,7 @@ class RowPage(QWidget):
         theme.variant(self.title, "title")
         self.search = QLineEdit(placeholderText="Find a field", accessibleName="Find a field")
         add_clear_button(self.search)
-        self.tree, self.related = RowTree(), RelatedTree()
+        self.tree, self.related_tree = RowTree(), RelatedTree()
         self.back, self.heading = QPushButton(), QLabel("Related rows")
         theme.variant(self.back, "ghost")
         theme.variant(self.heading, "heading")
@@ -450,7 +450,7 @@ class RowPage(QWidget):
             layout.addWidget(widget)
         layout.addWidget(self.tree, 3)
         layout.addWidget(self.heading)
-        layout.addWidget(self.related, 2)
+        layout.addWidget(self.related_tree, 2)
         layout.addStretch(0)
         self.show_links((), "")
         self.show_way_back("")
@@ -474,8 +474,8 @@ class RowPage(QWidget):
         self.heading.setText(visible(problem) if problem else f"Related rows{beyond}")
         self.heading.setWordWrap(bool(problem))
         self.heading.setVisible(bool(links or problem))
-        self.related.setVisible(bool(links))
-        self.related.show_links(links[:MOST_LINKS])
+        self.related_tree.setVisible(bool(links))
+        self.related_tree.show_links(links[:MOST_LINKS])
         self._fit()
 
     def show_way_back(self, where: str) -> None:
@@ -506,7 +506,7 @@ class RowPage(QWidget):
 
     def _fit(self) -> None:
         """Resize the fields; if there are few, the related rows get the remaining room."""
-        self.tree.setMaximumHeight(ANY_HEIGHT if self.related.isHidden() else content_height(self.tree))
+        self.tree.setMaximumHeight(ANY_HEIGHT if self.related_tree.isHidden() else content_height(self.tree))
 
 
 class RowTree(QTreeWidget):

@@ -68,14 +68,14 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 @dataclass(frozen=True)
 class PageSubject:
-    """What the page is about. `kind` describes it; `noted` returns its metadata, on a worker thread, and
+    """What the page is about. `kind` describes it; `metadata` returns its metadata, on a worker thread, and
     `remarks` are what users should know about its rows. Tables can have indexes."""
 
     name: str
     kind: str
     snapshot: Snapshot
     where: Filter | None = None
-    noted: Callable[[], Mapping[str, str]] = dict
+    metadata: Callable[[], Mapping[str, str]] = dict
     remarks: tuple[str, ...] = ()
     is_table: bool = False
 
@@ -83,7 +83,7 @@ class PageSubject:
 @dataclass(frozen=True)
 class ReadSubject:
     storage: Storage
-    noted: Mapping[str, str]
+    metadata: Mapping[str, str]
 
 
 def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
@@ -101,12 +101,12 @@ def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
         kind = f"{getattr(dataset, 'format', 'File')}, open in place"
         kind += ": sizes are those of its cache" if isinstance(dataset, CachedDataset) else ""
     return PageSubject(
-        name, kind, view.snapshot, view.query.where, lambda: noted_of(dataset), dataset.remarks,
+        name, kind, view.snapshot, view.query.where, lambda: metadata_of(dataset), dataset.remarks,
         isinstance(dataset, Table),
     )  # fmt: skip
 
 
-def noted_of(dataset: Dataset) -> dict[str, str]:
+def metadata_of(dataset: Dataset) -> dict[str, str]:
     """The metadata of a table or file. Blocks."""
     if isinstance(dataset, Table):
         return dict(dataset.metadata)
@@ -347,7 +347,7 @@ class TablePage(QWidget):
 
     def _show(self, content: ReadSubject) -> None:
         self._handle, storage = None, content.storage
-        self.storage, self._notes = storage, content.noted
+        self.storage, self._notes = storage, content.metadata
         subject = self._subject
         if subject is None:
             return
@@ -374,9 +374,9 @@ class TablePage(QWidget):
         closed = {self._group_name(place) for place in range(self.tree.topLevelItemCount())
                   if not self.tree.topLevelItem(place).isExpanded()}  # fmt: skip
         self.tree.clear()
-        named = {field.name: field.type for field in subject.snapshot.schema}
+        types = {field.name: field.type for field in subject.snapshot.schema}
         by_place = sorted(storage.columns, key=lambda column: column.name == ID)
-        columns = [self._column_item(column, named) for column in by_place[:MOST_COLUMNS]]
+        columns = [self._column_item(column, types) for column in by_place[:MOST_COLUMNS]]
         folder = _common_folder(storage.files)
         files = [_file_item(file, folder) for file in storage.files[:MOST_FILES]]
         metadata = [_text_item(key, value) for key, value in {**storage.metadata, **self._notes}.items()]
@@ -469,7 +469,7 @@ def _is_same(left: PageSubject | None, right: PageSubject | None) -> bool:
 
 def read_subject(subject: PageSubject, job: Job) -> ReadSubject:
     """Blocks."""
-    return ReadSubject(read_storage(subject.snapshot, subject.where, job), subject.noted())
+    return ReadSubject(read_storage(subject.snapshot, subject.where, job), subject.metadata())
 
 
 def column_text(column: StoredColumn) -> str:

@@ -119,7 +119,7 @@ def _key(value: Any) -> Key:
     return (3, str(value).casefold())
 
 
-def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool) -> list[ProfileRow]:
+def sort_rows(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool) -> list[ProfileRow]:
     """Sort rows by a figure. Equal ones keep their order; missing figures always come last."""
     if figure is None:
         return list(rows)
@@ -137,7 +137,7 @@ def matches(row: ProfileRow, words: Sequence[str]) -> bool:
 def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
     """A table with a row for each column that has figures. Values of different types are texts, as on
     screen."""
-    known = [(row, row.profile) for row in rows if row.profile is not None]
+    profiles = [(row, row.profile) for row in rows if row.profile is not None]
 
     def number(value: Any) -> float | None:
         return float(value) if isinstance(value, int | float | Decimal) and value == value else None
@@ -146,20 +146,20 @@ def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
         return value if value is None or isinstance(value, str) else value_text(value, row.type)
 
     columns: Mapping[str, tuple[list[Any], pa.DataType]] = {
-        "column": ([row.name for row, _ in known], pa.string()),
-        "type": ([type_text(row.type) for row, _ in known], pa.string()),
-        "rows": ([profile.rows for _, profile in known], pa.int64()),
-        "nulls": ([profile.nulls for _, profile in known], pa.int64()),
-        "nans": ([profile.nans for _, profile in known], pa.int64()),
-        "distinct": ([profile.distinct for _, profile in known], pa.int64()),
-        "estimated": ([profile.approximate for _, profile in known], pa.bool_()),
-        "min": ([text(row, profile.min) for row, profile in known], pa.string()),
-        "max": ([text(row, profile.max) for row, profile in known], pa.string()),
-        "mean": ([number(profile.mean) for _, profile in known], pa.float64()),
-        "median": ([text(row, row.value(Figure.MEDIAN)) for row, _ in known], pa.string()),
-        "most_frequent": ([text(row, row.value(Figure.TOP)) for row, _ in known], pa.string()),
+        "column": ([row.name for row, _ in profiles], pa.string()),
+        "type": ([type_text(row.type) for row, _ in profiles], pa.string()),
+        "rows": ([profile.rows for _, profile in profiles], pa.int64()),
+        "nulls": ([profile.nulls for _, profile in profiles], pa.int64()),
+        "nans": ([profile.nans for _, profile in profiles], pa.int64()),
+        "distinct": ([profile.distinct for _, profile in profiles], pa.int64()),
+        "estimated": ([profile.approximate for _, profile in profiles], pa.bool_()),
+        "min": ([text(row, profile.min) for row, profile in profiles], pa.string()),
+        "max": ([text(row, profile.max) for row, profile in profiles], pa.string()),
+        "mean": ([number(profile.mean) for _, profile in profiles], pa.float64()),
+        "median": ([text(row, row.value(Figure.MEDIAN)) for row, _ in profiles], pa.string()),
+        "most_frequent": ([text(row, row.value(Figure.TOP)) for row, _ in profiles], pa.string()),
         "most_frequent_rows": (
-            [profile.top_values[0][1] if profile.top_values else None for _, profile in known], pa.int64()
+            [profile.top_values[0][1] if profile.top_values else None for _, profile in profiles], pa.int64()
         ),
     }  # fmt: skip
     return pa.table({name: pa.array(values, type_) for name, (values, type_) in columns.items()})

@@ -104,19 +104,19 @@ class ProfileLoader(QObject):
                 return profile(rows, name, condition, job)
             return profile_of(all_rows, name, where, job)
 
-        def done(column_profile: ColumnProfile) -> None:
+        def take(column_profile: ColumnProfile) -> None:
             if self._running.get(name) is handle:
                 self.profiles[name] = column_profile
                 self._take(name)
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if self._running.get(name) is handle:
                 if not isinstance(error, LamellaError):
                     log.error("No figures of %r", name, exc_info=error)
                 self.errors[name] = str(error)
                 self._take(name)
 
-        handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Figures of columns")
+        handle = self._tasks.read(work, take, fail, owner=self, quiet=True, text="Figures of columns")
         self._running[name] = handle
 
     def _take(self, name: str) -> None:

@@ -29,7 +29,7 @@ from lamella.core.query.engine_figures import EngineRows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
-from lamella.ui.profiles.figures import NUMBERS, TITLES, Figure, ProfileRow, matches, ordered
+from lamella.ui.profiles.figures import NUMBERS, TITLES, Figure, ProfileRow, matches, sort_rows
 from lamella.ui.profiles.loader import ProfileLoader
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
@@ -94,8 +94,8 @@ class ProfilesModel(QAbstractTableModel):
 
     def put(self, row: ProfileRow) -> None:
         """Show the figures of a column."""
-        for place, known in enumerate(self.rows):
-            if known.name == row.name:
+        for place, old_row in enumerate(self.rows):
+            if old_row.name == row.name:
                 self.rows[place] = row
                 self.dataChanged.emit(self.index(place, 0), self.index(place, len(TITLES) - 1))
                 return
@@ -180,7 +180,7 @@ class ProfilesView(QWidget):
         words = self.search.text().casefold().split()
         rows = [row for row in self._rows.values() if matches(row, words)]
         figure, descending = self.sorted_by or (None, False)
-        self.model.show_rows(ordered(rows, figure, descending))
+        self.model.show_rows(sort_rows(rows, figure, descending))
         place = next((n for n, row in enumerate(self.model.rows) if row.name == current), 0)
         column = max(0, self.table.currentIndex().column())
         self.table.setCurrentIndex(self.model.index(place, column))  # none if no column matches
@@ -190,8 +190,8 @@ class ProfilesView(QWidget):
     def _say_count(self) -> None:
         all_, count = len(self._rows), len(self.model.rows)
         text = f"{count:,} of {quantity(all_, 'column')}" if count != all_ else quantity(all_, "column")
-        known = self.loader.num_known
-        self.count.setText(text if known == all_ else f"{text} · figures of {known:,}")
+        num_known = self.loader.num_known
+        self.count.setText(text if num_known == all_ else f"{text} · figures of {num_known:,}")
 
     def _current(self) -> str | None:
         row = self.table.currentIndex().row()
@@ -207,11 +207,11 @@ class ProfilesView(QWidget):
         self.loader.want([row.name for row in self.model.rows[first : last + 1]])
 
     def _take(self, name: str) -> None:
-        known = self._rows.get(name)
-        if known is None:
+        old_row = self._rows.get(name)
+        if old_row is None:
             return
         loader = self.loader
-        row = ProfileRow(name, known.type, loader.profiles.get(name), loader.errors.get(name, ""))
+        row = ProfileRow(name, old_row.type, loader.profiles.get(name), loader.errors.get(name, ""))
         self._rows[name] = row
         self.model.put(row)
         self._say_count()

@@ -68,7 +68,7 @@ def move(before: dict[str, Point], after: dict[str, Point], text: str) -> Act:
 class ActStack:
     """The actions that can be undone, and those that can be redone."""
 
-    done: list[Act] = field(default_factory=list)
+    past: list[Act] = field(default_factory=list)
     undone: list[Act] = field(default_factory=list)
 
     @classmethod
@@ -79,7 +79,7 @@ class ActStack:
 
     @property
     def undo_text(self) -> str:
-        return self.done[-1].text if self.done else ""
+        return self.past[-1].text if self.past else ""
 
     @property
     def redo_text(self) -> str:
@@ -87,18 +87,18 @@ class ActStack:
 
     def push(self, act: Act) -> None:
         """Add an action that was done; undone actions can no longer be redone."""
-        self.done.append(act)
-        del self.done[:-MOST_KEPT]
+        self.past.append(act)
+        del self.past[:-MOST_KEPT]
         self.undone.clear()
 
     def drop(self, act: Act) -> None:
         """Remove an action that can no longer be done or undone, because its subject is gone."""
-        self.done = [earlier for earlier in self.done if earlier is not act]
+        self.past = [earlier for earlier in self.past if earlier is not act]
         self.undone = [earlier for earlier in self.undone if earlier is not act]
 
     def step_back(self) -> None:
         """Move the last action to those that can be redone, after it was undone."""
-        self.undone.append(self.done.pop())
+        self.undone.append(self.past.pop())
 
     def step_forward(self) -> None:
-        self.done.append(self.undone.pop())
+        self.past.append(self.undone.pop())

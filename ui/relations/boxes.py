@@ -47,10 +47,10 @@ class TableBox(QGraphicsObject):
         self.keys: frozenset[str] = frozenset()
         """The columns of relations, which come first."""
         self.columns = table.columns
-        self.marked: Collection[str] = ()
+        self.marked_columns: Collection[str] = ()
         """The columns that are highlighted, as search matches or as the ends of the selected line."""
         self.is_found = self.is_faded = False
-        self.hovered = ""
+        self.hovered_column = ""
         self._target: tuple[str, bool] | None = None
         self._first = 0
         self._width, self._height = 0.0, 0.0
@@ -164,8 +164,8 @@ class TableBox(QGraphicsObject):
             self.update()
 
     def hover(self, column: str) -> None:
-        if column != self.hovered:
-            self.hovered = column
+        if column != self.hovered_column:
+            self.hovered_column = column
             self.update()
 
     def itemChange(self, change: QGraphicsItem.GraphicsItemChange, value: object) -> object:
@@ -276,9 +276,9 @@ class TableBox(QGraphicsObject):
         is_key = name in self.keys
         if self._target is not None and self._target[0] == name:
             painter.fillRect(area, look.color("success_soft" if self._target[1] else "danger_soft"))
-        elif name in self.marked:
+        elif name in self.marked_columns:
             painter.fillRect(area, look.color("accent_soft"))
-        elif name == self.hovered:
+        elif name == self.hovered_column:
             painter.fillRect(area, look.color("hover"))
         square = QRectF(left, area.top() + (area.height() - side) / 2, side, side).toRect()
         icon = "relation" if is_key else icon_name(kind)

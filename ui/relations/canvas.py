@@ -132,10 +132,10 @@ class Canvas(QGraphicsView):
     ) -> Iterator[None]:
         """Place boxes and show them."""
         sizes = self._sizes() | self._sizes(new)
-        known = {name: places[name] for name in new if name in places}
-        if not known and not self.boxes:
-            known = arrange(sizes, edges)
-        standing = self.places | known
+        known_places = {name: places[name] for name in new if name in places}
+        if not known_places and not self.boxes:
+            known_places = arrange(sizes, edges)
+        standing = self.places | known_places
         for name, box in new.items():
             if name not in standing:
                 beside = [b if a == name else a for a, b in edges if name in (a, b)]
@@ -180,17 +180,17 @@ class Canvas(QGraphicsView):
     def choose(self, name: str) -> None:
         """Select a connection, show its label over the boxes, and highlight the columns of its ends; none for
         an empty name."""
-        chosen = self.lines.get(name)
+        chosen_line = self.lines.get(name)
         for line in self.lines.values():
-            line.is_chosen = line is chosen
-            line.setZValue(OVER_BOXES if line is chosen else 0)
+            line.is_chosen = line is chosen_line
+            line.setZValue(OVER_BOXES if line is chosen_line else 0)
             line.update()
         for box in self.boxes.values():
-            box.marked = ()
-            if chosen is not None and box is chosen.start:
-                box.marked = chosen.connection.from_columns
-            if chosen is not None and box is chosen.end:
-                box.marked = (*box.marked, *chosen.connection.to_columns)
+            box.marked_columns = ()
+            if chosen_line is not None and box is chosen_line.start:
+                box.marked_columns = chosen_line.connection.from_columns
+            if chosen_line is not None and box is chosen_line.end:
+                box.marked_columns = (*box.marked_columns, *chosen_line.connection.to_columns)
             box.update()
 
     def choose_table(self, name: str) -> None:
@@ -203,7 +203,7 @@ class Canvas(QGraphicsView):
             line.is_chosen = box is not None and box in (line.start, line.end)
             line.update()
         for each_box in self.boxes.values():
-            each_box.marked = ()
+            each_box.marked_columns = ()
             each_box.update()
         self.table_chosen.emit(name if box is not None else "")
 
@@ -216,9 +216,9 @@ class Canvas(QGraphicsView):
         for name, box in self.boxes.items():
             box.is_found = matches is not None and name in matches
             box.is_faded = matches is not None and name not in matches
-            box.marked = matches.get(name, ()) if matches is not None else ()
-            if box.marked:
-                box.show_column(box.marked[0])
+            box.marked_columns = matches.get(name, ()) if matches is not None else ()
+            if box.marked_columns:
+                box.show_column(box.marked_columns[0])
             box.update()
         for line in self.lines.values():
             line.is_faded = matches is not None
@@ -423,15 +423,15 @@ class Canvas(QGraphicsView):
         if self._moving is not None:
             self._moving = None
             self._follow_move()
-        drawn, self._drawn_link, self._pan_place = self._drawn_link, None, None
+        new_link, self._drawn_link, self._pan_place = self._drawn_link, None, None
         self._hover(point)
-        if drawn is None or not self._rubber.isVisible():
+        if new_link is None or not self._rubber.isVisible():
             return
         self._rubber.hide()
         for box in self.boxes.values():
             box.set_target("", False)
         target, column, _ = self._under(point)
-        start, name, _ = drawn
+        start, name, _ = new_link
         if target is not None and (target is not start or (column and column != name)):
             self.pair_drawn.emit(start.table.name, name, target.table.name, column)
 
@@ -550,20 +550,20 @@ class Canvas(QGraphicsView):
 
     def paint_picture(self, painter: QPainter) -> None:
         """Paint the whole diagram, without a selection."""
-        chosen = [line for line in self.lines.values() if line.is_chosen]
-        marked = {box: box.marked for box in self.boxes.values()}
+        chosen_lines = [line for line in self.lines.values() if line.is_chosen]
+        marked = {box: box.marked_columns for box in self.boxes.values()}
         selected = self.current
         self._drawing.clearSelection()
-        for line in chosen:
+        for line in chosen_lines:
             line.is_chosen = False
         for box in marked:
-            box.marked = ()
+            box.marked_columns = ()
         area = self.content
         self._drawing.render(painter, QRectF(QPointF(), area.size()), area)
-        for line in chosen:
+        for line in chosen_lines:
             line.is_chosen = True
         for box, columns in marked.items():
-            box.marked = columns
+            box.marked_columns = columns
         if selected is not None:
             selected.setSelected(True)
 

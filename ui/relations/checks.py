@@ -12,7 +12,7 @@ from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.store import Store
-from lamella.ui.relations.schema import Connection, StoreShape, connection_of, suggested
+from lamella.ui.relations.schema import Connection, StoreShape, connection_of, suggested_connection
 from lamella.ui.tasks import Handle, Tasks
 
 SHOW_EVERY_MS, MS_A_RELATION = 250, 8
@@ -55,18 +55,18 @@ class RelationChecks(QObject):
     def connections(self) -> list[Connection]:
         """The connections to draw: relations, and suggestions that were neither accepted nor dismissed."""
         declared = [connection_of(r, self.results.get(r.name)) for r in self._shape.relations]
-        known = {_ends(connection) for connection in declared}
-        offered = [suggested(suggestion) for suggestion in self._suggestions]
+        known_ends = {_ends(connection) for connection in declared}
+        offered = [suggested_connection(suggestion) for suggestion in self._suggestions]
         return declared + [
             connection
             for connection in offered
-            if connection.name not in self._dismissed_names and _ends(connection) not in known
+            if connection.name not in self._dismissed_names and _ends(connection) not in known_ends
         ]
 
     def take(self, shape: StoreShape) -> None:
         """Forget the results of relations that have changed."""
-        known = {relation.name: relation for relation in self._shape.relations}
-        same = {r.name for r in shape.relations if known.get(r.name) == r}
+        relations = {relation.name: relation for relation in self._shape.relations}
+        same = {r.name for r in shape.relations if relations.get(r.name) == r}
         self.results = {name: check for name, check in self.results.items() if name in same}
         self._shape = shape
 
@@ -106,21 +106,21 @@ class RelationChecks(QObject):
             self._checking.cancel()
         name, later_names = names[0], names[1:]
 
-        def done(checks: tuple[RelationCheck, ...]) -> None:
+        def take(checks: tuple[RelationCheck, ...]) -> None:
             self._note(checks[0], last=not later_names)
             if later_names:
                 self._check(later_names, quiet)
             elif not quiet:
                 self._report_check()
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if not quiet or not isinstance(error, LamellaError):
                 self.failed.emit(error)
             if later_names:
                 self._check(later_names, quiet)
 
         self._checking = self._tasks.read(
-            lambda job: self.store.relations.check(name, job=job), done, failed, owner=self, quiet=quiet,
+            lambda job: self.store.relations.check(name, job=job), take, fail, owner=self, quiet=quiet,
             text=f"Checking {name}",
         )  # fmt: skip
 
@@ -146,19 +146,19 @@ class RelationChecks(QObject):
         if self._suggesting is not None and self._suggesting.running:
             return
 
-        def done(suggestions: tuple[Suggestion, ...]) -> None:
+        def take(suggestions: tuple[Suggestion, ...]) -> None:
             self._suggestions = suggestions
             if not quiet:
                 self._dismissed_names.clear()
                 self.done.emit(_suggestions_text(len(suggestions)), "message")
             self.suggested.emit()
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if not quiet or not isinstance(error, LamellaError):
                 self.failed.emit(error)
 
         self._suggesting = self._tasks.read(
-            lambda job: self.store.relations.suggest(job=job), done, failed, owner=self, quiet=quiet,
+            lambda job: self.store.relations.suggest(job=job), take, fail, owner=self, quiet=quiet,
             text="Looking for relations",
         )  # fmt: skip
 

@@ -60,7 +60,7 @@ class RelationForm(QDialog):
         names = [shape_table.name for shape_table in shape.tables]
         self.table.setCurrentIndex(names.index(table) if table in names else 0)
         fallback = 1 if len(names) > 1 and not table else 0
-        self.other.setCurrentIndex(names.index(target) if target in names else fallback)
+        self.other_box.setCurrentIndex(names.index(target) if target in names else fallback)
         self._take_tables()
         if column and target in names and not other_column:
             source_shape, two = shape.table(table), shape.table(target)
@@ -77,8 +77,8 @@ class RelationForm(QDialog):
     def _make(self) -> None:
         names = [visible(table.name) for table in self._shape.tables]
         self.table = QComboBox(accessibleName="Table that points")
-        self.other = QComboBox(accessibleName="Table that is pointed at")
-        for box in (self.table, self.other):
+        self.other_box = QComboBox(accessibleName="Table that is pointed at")
+        for box in (self.table, self.other_box):
             box.addItems(names)
             box.setSizePolicy(box.sizePolicy().Policy.Expanding, box.sizePolicy().verticalPolicy())
             box.setMinimumContentsLength(10)
@@ -112,7 +112,7 @@ class RelationForm(QDialog):
         arrow = QLabel("points at")
         theme.variant(arrow, "muted")
         tables.addWidget(arrow)
-        tables.addWidget(self.other, 1)
+        tables.addWidget(self.other_box, 1)
         tables.addWidget(self.swap)
         form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Tables", tables)
@@ -144,7 +144,7 @@ class RelationForm(QDialog):
     @property
     def _tables(self) -> tuple[TableShape, TableShape]:
         tables = self._shape.tables
-        return tables[self.table.currentIndex()], tables[self.other.currentIndex()]
+        return tables[self.table.currentIndex()], tables[self.other_box.currentIndex()]
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
@@ -167,9 +167,9 @@ class RelationForm(QDialog):
         self._follow()
 
     def _turn(self) -> None:
-        source_place, target_place = self.table.currentIndex(), self.other.currentIndex()
+        source_place, target_place = self.table.currentIndex(), self.other_box.currentIndex()
         self.table.setCurrentIndex(target_place)
-        self.other.setCurrentIndex(source_place)
+        self.other_box.setCurrentIndex(source_place)
         pairs = self._filled_pairs
         self._take_tables()
         self.pairs.clear()
@@ -183,8 +183,8 @@ class RelationForm(QDialog):
         for name, other_name in self._filled_pairs:
             for table, column in ((source, name), (target, other_name)):
                 if column and table.column(column) is None:
-                    known = [each.name for each in table.columns]
-                    return f"{table.name} has no column '{column}'. {instead_of(column, known)}"
+                    names = [each.name for each in table.columns]
+                    return f"{table.name} has no column '{column}'. {instead_of(column, names)}"
             if name and other_name and (why := mismatch(source, name, target, other_name)):
                 better = likely_target(source, name, target)
                 return f"{why}." + (f" Did you mean {target.name}.{better}?" if better else "")

@@ -129,12 +129,12 @@ class ConnectionLine(QGraphicsItem):
     ) -> None:
         if not self._way:
             return
-        look, known = theme.current(), self.connection
+        look, connection = theme.current(), self.connection
         if self.is_faded:
             painter.setOpacity(0.25)
-        name = "danger" if known.problem else "accent" if self.is_chosen else "muted"
+        name = "danger" if connection.problem else "accent" if self.is_chosen else "muted"
         pen = QPen(look.color(name), 2.25 if self.is_chosen or self.is_hovered else 1.5)
-        if known.is_suggested or known.problem:
+        if connection.is_suggested or connection.problem:
             pen.setDashPattern([4, 3])
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         detail = option.levelOfDetailFromTransform(painter.worldTransform())
@@ -149,7 +149,7 @@ class ConnectionLine(QGraphicsItem):
             return
         pen.setStyle(Qt.PenStyle.SolidLine)
         painter.setPen(pen)
-        start_count, end_count = known.cardinality
+        start_count, end_count = connection.cardinality
         self._paint_end(painter, self._way[0], self._way[1], start_count, is_target=False)
         self._paint_end(painter, self._way[-1], self._way[-2], end_count, is_target=True)
         if detail >= LEGIBLE:
@@ -179,13 +179,15 @@ class ConnectionLine(QGraphicsItem):
             painter.drawText(QPointF(left, y - 4), many)
 
     def _paint_label(self, painter: QPainter) -> None:
-        known, look = self.connection, theme.current()
-        if known.problem:
+        connection, look = self.connection, theme.current()
+        if connection.problem:
             text, name, ground = "broken", "danger", "danger_soft"
-        elif known.dangling:
-            text, name, ground = f"{known.dangling:,} missing", "warning", "warning_soft"
+        elif connection.dangling:
+            text, name, ground = f"{connection.dangling:,} missing", "warning", "warning_soft"
         elif self.is_chosen or self.is_hovered:
-            text = f"suggested, {known.suggestion.score:.0%}" if known.suggestion else known.name
+            text = (
+                f"suggested, {connection.suggestion.score:.0%}" if connection.suggestion else connection.name
+            )
             name, ground = "text", "raised"
         else:
             return

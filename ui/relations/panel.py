@@ -207,12 +207,12 @@ class ConnectionPanel(QFrame):
         else:
             self.title.setText(visible(connection.name))
             self.columns.setText(visible(connection.text))
-            known = (
+            facts = (
                 f"Cannot be followed: {connection.problem}"
                 if connection.problem
                 else f"{connection.sentence}. {check_text(connection)}."
             )
-            self.about.setText(visible(known))
+            self.about.setText(visible(facts))
             can = {"rename", "remove"} if connection.problem else {"check", "joined", "rename", "remove"}
             if connection.dangling:
                 can.add("dangling")
@@ -222,7 +222,7 @@ class ConnectionPanel(QFrame):
             button.setVisible(act in can)
 
     @property
-    def shown(self) -> str:
+    def connection_name(self) -> str:
         return self._shown_name
 
     def _select(self, name: str) -> None:

@@ -136,7 +136,7 @@ class RelationsTab(QWidget):
         """Show the finished diagram."""
         self._before_move = self.canvas.places
         self._list()
-        self.canvas.choose(self.panel.shown)
+        self.canvas.choose(self.panel.connection_name)
 
     def _show_suggestions(self) -> None:
         self.canvas.show_connections(self.checks.connections)
@@ -215,8 +215,8 @@ class RelationsTab(QWidget):
         return self.acts.redo_text
 
     def undo(self) -> None:
-        if self.acts.done:
-            act = self.acts.done[-1]
+        if self.acts.past:
+            act = self.acts.past[-1]
             self._perform(
                 act, act.undo, 0, self.acts.step_back, f"Undone: {act.text}", partial(self._fail_again, act)
             )
@@ -259,7 +259,7 @@ class RelationsTab(QWidget):
             self.status_changed.emit()
             return
 
-        def done(_: object) -> None:
+        def finish(_: object) -> None:
             then()
             back = [("Undo", self.undo)] if side else []
             self.messages.say(says, *back, kind="message-success")
@@ -267,7 +267,7 @@ class RelationsTab(QWidget):
             self.reload()
 
         self.tasks.write(
-            lambda job: work(self.store.relations), done, failed or self._fail, owner=self,
+            lambda job: work(self.store.relations), finish, failed or self._fail, owner=self,
             text=sentence_case(act.text),
         )  # fmt: skip
 
@@ -383,13 +383,13 @@ class RelationsTab(QWidget):
         from lamella.ui.charts.figures import write_picture
 
         size, paint = self.canvas.picture_size, self.canvas.paint_picture
-        drawn: str | QImage = (
+        picture: str | QImage = (
             svg_of(f"Relations of {self.store.name}", size, paint)
             if path.suffix == ".svg"
             else pixels_of(size, paint)
         )
         self.tasks.read(
-            lambda job: write_picture(path, drawn),
+            lambda job: write_picture(path, picture),
             lambda _: self.messages.say(f"Saved to {visible(path.name)}", kind="message-success"),
             self._fail,
             owner=self,
@@ -428,7 +428,7 @@ class RelationsTab(QWidget):
         menu.popup(place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        name = self.panel.shown
+        name = self.panel.connection_name
         if event.key() == Qt.Key.Key_F5:
             self.reload()
         elif event.matches(QKeySequence.StandardKey.Find):

@@ -128,7 +128,7 @@ def connection_of(relation: Relation, check: RelationCheck | None = None) -> Con
     )  # fmt: skip
 
 
-def suggested(suggestion: Suggestion) -> Connection:
+def suggested_connection(suggestion: Suggestion) -> Connection:
     source, target = suggestion.endpoints
     return Connection(
         f"{' '.join(source)} → {' '.join(target)}", suggestion.from_table, suggestion.from_columns,

@@ -29,32 +29,32 @@ class SecretField(QWidget):
         """`profiles`: whether this kind of server can have secrets in profile files."""
         super().__init__(parent)
         self.secret = secret
-        self.where = QComboBox(accessibleName=f"{secret.label}: where it is")
+        self.place_box = QComboBox(accessibleName=f"{secret.label}: where it is")
         for key, (label, _) in REFERENCES.items():
             if key != "profile" or profiles:
-                self.where.addItem(label, key)
+                self.place_box.addItem(label, key)
         self.name = QLineEdit(accessibleName=f"{secret.label}: its name there")
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.S)
-        line.addWidget(self.where)
+        line.addWidget(self.place_box)
         line.addWidget(self.name, 1)
-        self.setFocusProxy(self.where)
+        self.setFocusProxy(self.place_box)
         where, _, name = reference.partition(":")
-        self.where.setCurrentIndex(max(0, self.where.findData(where)))
+        self.place_box.setCurrentIndex(max(0, self.place_box.findData(where)))
         self.name.setText(name)
-        self.where.currentIndexChanged.connect(self._follow)
+        self.place_box.currentIndexChanged.connect(self._follow)
         self.name.textChanged.connect(self.changed)
         self._follow()
 
     @property
     def reference(self) -> str:
         """The reference; empty if the secret is not looked up."""
-        where = self.where.currentData()
+        where = self.place_box.currentData()
         return f"{where}:{self.name.text().strip()}" if where else ""
 
     def _follow(self) -> None:
-        where = self.where.currentData()
+        where = self.place_box.currentData()
         self.name.setEnabled(bool(where))
         self.name.setPlaceholderText(REFERENCES[where][1])
         if not where:
@@ -139,9 +139,9 @@ class ConnectionForm(QWidget):
         self._layout.addRow(label, field)
 
     def _add_secrets(self, kind: Kind, connection: Connection | None) -> None:
-        known = connection.secrets if connection else {}
+        secrets = connection.secrets if connection else {}
         for secret in kind.secrets:
-            field = SecretField(secret, known.get(secret.name, ""), profiles=bool(secret.profile_key))
+            field = SecretField(secret, secrets.get(secret.name, ""), profiles=bool(secret.profile_key))
             field.changed.connect(self.changed)
             self.secrets.append(field)
             self._layout.addRow(secret.label, field)
@@ -168,8 +168,8 @@ class ConnectionForm(QWidget):
         self.changed.emit()
 
     def _mark(self, name: str) -> None:
-        for known, field in self.fields.items():
-            theme.variant(field, "invalid" if known == name else "")
+        for field_name, field in self.fields.items():
+            theme.variant(field, "invalid" if field_name == name else "")
         for secret in self.secrets:
             wrong = name == "secrets" and bool(secret.reference)
             theme.variant(secret.name, "invalid" if wrong else "")

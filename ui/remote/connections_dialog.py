@@ -155,19 +155,19 @@ class ConnectionsDialog(WorkDialog):
         def work(job: Job) -> tuple[list[Connection], list[LamellaError]]:
             return list(self._connections.values()), self._connections.problems()
 
-        def done(answer: tuple[list[Connection], list[LamellaError]]) -> None:
-            known, problems = answer
-            self._list(known, current)
+        def show(answer: tuple[list[Connection], list[LamellaError]]) -> None:
+            connections, problems = answer
+            self._list(connections, current)
             if problems:
                 self.messages.say(message(problems[0]), kind=DANGER)
 
-        self._tasks.read(work, done, self._fail, owner=self, quiet=True)
+        self._tasks.read(work, show, self._fail, owner=self, quiet=True)
 
-    def _list(self, known: Sequence[Connection], current: str) -> None:
-        self._connections_by_name = {connection.name: connection for connection in known}
+    def _list(self, connections: Sequence[Connection], current: str) -> None:
+        self._connections_by_name = {connection.name: connection for connection in connections}
         self.list.blockSignals(True)
         self.list.clear()
-        for connection in known:
+        for connection in connections:
             item = QListWidgetItem(connection.name)
             item.setData(ROLE, connection.name)
             item.setToolTip(f"{connection.of_kind.label} · {connection.endpoint or 'usual endpoint'}")
@@ -256,7 +256,7 @@ class ConnectionsDialog(WorkDialog):
         assert self._shown_connection is not None
         removed = self._shown_connection
 
-        def done(_: object) -> None:
+        def finish(_: object) -> None:
             self._finish("")
             self.messages.say(
                 f"{removed.name} was removed.", ("Undo", lambda: self._restore_connection(removed))
@@ -265,7 +265,7 @@ class ConnectionsDialog(WorkDialog):
         self._run(
             self._tasks.write,
             lambda job: self._connections.delete(removed.name),
-            done,
+            finish,
             f"Removing {removed.name}",
         )
 

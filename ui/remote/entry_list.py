@@ -145,7 +145,7 @@ class EntryList(QTreeView):
             self.setColumnWidth(column, self.fontMetrics().horizontalAdvance(letters) + 2 * theme.S)
 
     @property
-    def selected(self) -> list[AnyEntry]:
+    def selected_entries(self) -> list[AnyEntry]:
         """The selected entries, in their displayed order."""
         rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
         return [self.sorted_entries.entry(index) for index in rows]

@@ -170,12 +170,12 @@ class ServerBrowser(WorkDialog):
     def read_connections(self) -> None:
         """List the saved connections."""
 
-        def done(known: Sequence[Connection]) -> None:
+        def show(connections: Sequence[Connection]) -> None:
             self.places.clear()
-            for connection in known:
+            for connection in connections:
                 for root in _roots(connection):
-                    named = connection.places and connection.of_kind.reads_files
-                    place = Address.parse(root).place if named else ""
+                    places = connection.places and connection.of_kind.reads_files
+                    place = Address.parse(root).place if places else ""
                     label = f"{connection.name} / {place}" if place else connection.name
                     item = QListWidgetItem(visible(label))
                     item.setData(ROLE, root)
@@ -186,7 +186,7 @@ class ServerBrowser(WorkDialog):
         def work(job: Job) -> list[Connection]:
             return list(self._connections.values())
 
-        self._tasks.read(work, done, self._fail, owner=self, quiet=True)
+        self._tasks.read(work, show, self._fail, owner=self, quiet=True)
 
     def _draw_icons(self) -> None:
         for row in range(self.places.count()):
@@ -269,16 +269,16 @@ class ServerBrowser(WorkDialog):
                     return False
             return True
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             if number == self._number:
                 self._end(number, None)
                 self._fail(error)
 
         handle = self._tasks.read(
-            work, lambda whole: self._end(number, whole), failed,
+            work, lambda whole: self._end(number, whole), fail,
             stopped=lambda: self._end(number, None), owner=self, text=f"Listing {folder}",
         )  # fmt: skip
-        handle.shown_by = self
+        handle.progress_widget = self
         self._work = handle
         self._show_working(True)
         self._follow()
@@ -336,11 +336,11 @@ class ServerBrowser(WorkDialog):
     # ------------------------------------------------------------ choosing
 
     @property
-    def chosen(self) -> list[str]:
+    def chosen_addresses(self) -> list[str]:
         """The addresses of the selection, or the address typed if nothing is selected."""
         if self.path.address:
             return [self.path.address]
-        entries = self.list.selected
+        entries = self.list.selected_entries
         selected = [
             str(entry.address)
             for entry in entries
@@ -351,22 +351,22 @@ class ServerBrowser(WorkDialog):
         return selected or ([typed] if "://" in typed and not is_catalog and not entries else [])
 
     def _choose(self, signal: SignalInstance) -> None:
-        chosen = self.chosen
-        if chosen:
-            signal.emit(chosen)
+        addresses = self.chosen_addresses
+        if addresses:
+            signal.emit(addresses)
             self.accept()
 
     def _follow(self, *_: object) -> None:
-        selected = self.list.selected
+        selected = self.list.selected_entries
         folders = sum(entry.is_folder for entry in selected)
         is_catalog = isinstance(self.folder, CatalogFolder)
         noun = "folder as one table" if folders == 1 == len(selected) else f"{len(selected):,} files"
         if is_catalog:
             noun, folders = f"{len(selected):,} tables", 0
         self.open_button.setText(f"Open {noun}" if len(selected) > 1 or folders else "Open")
-        chosen = self.chosen
-        self.open_button.setEnabled(bool(chosen))
-        self.import_button.setEnabled(bool(chosen) and not any(map(is_server_address, chosen)))
+        addresses = self.chosen_addresses
+        self.open_button.setEnabled(bool(addresses))
+        self.import_button.setEnabled(bool(addresses) and not any(map(is_server_address, addresses)))
         self.up_button.setEnabled(self._parent is not None)
 
     def _fail(self, error: Exception) -> None:

@@ -328,7 +328,7 @@ class TextEditor(Editor):
 
     def _check(self, text: str) -> bool:
         try:
-            self._setting.checked(text)
+            self._setting.convert(text)
         except LamellaError as error:
             self._refuse(error.fix)
             return False
@@ -363,11 +363,11 @@ class StoreEditor(TextEditor):
             super()._finish()
             return
 
-        def done(problem: str) -> None:
+        def finish(problem: str) -> None:
             if self.box.text() == text:  # it may have been edited meanwhile
                 self._refuse(problem) if problem else super(StoreEditor, self)._finish()
 
-        self._tasks.read(lambda job: store_problem(text), done, owner=self, quiet=True)
+        self._tasks.read(lambda job: store_problem(text), finish, owner=self, quiet=True)
 
     def _browse(self) -> None:
         def take(folder: Path) -> None:

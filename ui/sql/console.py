@@ -38,7 +38,7 @@ from lamella.ui.sql.editor_find import EditorFindBar
 from lamella.ui.sql.open_names import OpenData, OpenNames
 from lamella.ui.sql.parameters import ParametersBar, type_word
 from lamella.ui.sql.plan_view import PlanView
-from lamella.ui.sql.problem_messages import ProblemMessages, SyntaxCheck, not_run
+from lamella.ui.sql.problem_messages import ProblemMessages, SyntaxCheck, remainder_text
 from lamella.ui.sql.result_tab import ResultTab
 from lamella.ui.sql.results import ResultPages
 from lamella.ui.sql.runner import PendingChange, Runner, Statement
@@ -86,11 +86,11 @@ class SqlConsole(QWidget):
         self.tasks, self.commits, self._saved_views, self._attach = tasks, commits, saved_views, attach
         self.title = "SQL"
         self.names = OpenNames(find, tasks, self)
-        self.saved = SavedStatements(saved_views.with_name(SAVED))
+        self.saved_statements = SavedStatements(saved_views.with_name(SAVED))
         self._splitter = QSplitter(Qt.Orientation.Vertical, self)
         self._above = QWidget(self._splitter)
         # widgets that get their parent only when they are added are styled again with all their children
-        self.bar, self.editor = ConsoleBar(tasks, self.saved, self), SqlEditor(self._above)
+        self.bar, self.editor = ConsoleBar(tasks, self.saved_statements, self), SqlEditor(self._above)
         self.find_bar = EditorFindBar(self.editor, self._above)
         self.parameters, self.results = ParametersBar(self._above), ResultPages(self._splitter)
         self.runner = Runner(tasks, self)
@@ -98,7 +98,7 @@ class SqlConsole(QWidget):
         messages = self.results.messages
         self.problems = ProblemMessages(self.editor, messages, self.names, tasks, self)
         self.syntax = SyntaxCheck(self.editor, tasks, self)
-        self.texts = ConsoleText(self.editor, messages, self.saved, tasks, self)
+        self.texts = ConsoleText(self.editor, messages, self.saved_statements, tasks, self)
         self._clock, self._rows = QElapsedTimer(), ""
         self._has_typed = False
         """Whether the text was changed since a statement was begun: then keys are not for its panel."""
@@ -184,7 +184,7 @@ class SqlConsole(QWidget):
         if not text or text in self._ran:
             return
         try:
-            self.saved.remember([Entry(text, now(), self.names.store, outcome="draft")])
+            self.saved_statements.remember([Entry(text, now(), self.names.store, outcome="draft")])
         except LamellaError as error:
             log.warning("The text of a console was not saved: %s", error)
 
@@ -196,20 +196,20 @@ class SqlConsole(QWidget):
         text = self.text
         span, place = self.editor.selected_span, self.editor.textCursor().position()
         start, stop = (0, len(text)) if run_all or span is None else span
-        chosen = text[start:stop]
+        selection = text[start:stop]
 
         def begin(parts: Sequence[Part]) -> None:
             if not run_all and span is None:
                 part = statement_at(text, parts, place)
                 users = [p for p in parts if parameter in names_of_parameters(text[p.start : p.stop])]
                 parts = users[:1] if users and part not in users else [] if part is None else [part]
-            self._run_parts(chosen, start, text.count("\n", 0, start), parts, kind)
+            self._run_parts(selection, start, text.count("\n", 0, start), parts, kind)
 
-        if len(chosen) <= SPLIT_AT_ONCE:
-            begin(statements_of(chosen))
+        if len(selection) <= SPLIT_AT_ONCE:
+            begin(statements_of(selection))
         else:
             self.tasks.read(
-                lambda job: statements_of(chosen), begin, owner=self, text="Reading the statements"
+                lambda job: statements_of(selection), begin, owner=self, text="Reading the statements"
             )
 
     def _run_parts(self, text: str, start: int, lines: int, parts: Sequence[Part], kind: str) -> None:
@@ -263,7 +263,7 @@ class SqlConsole(QWidget):
     def _note_progress(self, progress: Progress) -> None:
         self._rows = progress.text
 
-    def _answered(self, statement: Statement, result: SqlResult) -> None:
+    def _show_answer(self, statement: Statement, result: SqlResult) -> None:
         tab = ResultTab(result, statement.text, self.tasks, self.commits, self._saved_views)
         tab.statement_store = None if self.names.current is None else self.names.current.store
         self._attach(tab)
@@ -288,7 +288,7 @@ class SqlConsole(QWidget):
     def _show_stop(self, statement: Statement, left: int) -> None:
         self._remember(statement, None, None, "stopped")
         if self.results.current is None:
-            self.results.messages.say(f"Stopped.{not_run(left)}")
+            self.results.messages.say(f"Stopped.{remainder_text(left)}")
         self.changed.emit()
 
     def _show_end(self) -> None:
@@ -320,10 +320,10 @@ class SqlConsole(QWidget):
         )
 
     def _give_up(self, panel: ChangePanel) -> None:
-        left = self.runner.left
+        left = self.runner.num_waiting
         self.results.remove(panel)
         self.runner.cancel()
-        self.results.messages.say(f"Nothing was changed.{not_run(left)}")
+        self.results.messages.say(f"Nothing was changed.{remainder_text(left)}")
         self.changed.emit()
 
     def _change(self, panel: ChangePanel) -> None:
@@ -380,7 +380,7 @@ class SqlConsole(QWidget):
         self.runner.go_on()
 
     def _show_change_failure(self, panel: ChangePanel, error: Exception) -> None:
-        statement, left = panel.pending.statement, self.runner.left
+        statement, left = panel.pending.statement, self.runner.num_waiting
         self.results.remove(panel)
         self.runner.cancel()
         if isinstance(error, VersionConflict):
@@ -423,7 +423,7 @@ class SqlConsole(QWidget):
         self._ran.update((statement.text.strip(), self.text.strip()))
         entry = Entry(statement.text, now(), self.names.store, seconds, rows, outcome)
         self.tasks.read(
-            lambda job: self.saved.remember([entry]), None,
+            lambda job: self.saved_statements.remember([entry]), None,
             lambda error: log.warning("A statement was not remembered: %s", error), owner=self, quiet=True,
         )  # fmt: skip
 
@@ -538,7 +538,7 @@ class SqlConsole(QWidget):
         bar.failed.connect(lambda error: self.results.messages.say(sentence(error), kind="message-danger"))
         self.results.current_changed.connect(self.changed)
         runner.begun.connect(self._show_start)
-        runner.answered.connect(self._answered)
+        runner.answered.connect(self._show_answer)
         runner.completed.connect(self._show_end_of_rows)
         runner.planned.connect(self._show_plan)
         runner.counted.connect(self._show_counts)

@@ -60,7 +60,7 @@ class ConsoleBar(QFrame):
         theme.variant(self, "bar")
         self.run, self.keys = QPushButton(f"{ICON_GAP}Run", self), QLabel("Ctrl+Enter", self)
         self.run_menu = QToolButton(self, text="▾")
-        self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop", self), QLabel(self)
+        self.stop, self.elapsed_label = QPushButton(f"{ICON_GAP}Stop", self), QLabel(self)
         self.store, self.history = QToolButton(self), QToolButton(self, text=f"{ICON_GAP}History")
         self.explain, self.as_steps, self.format, self.save = (
             QToolButton(self, text="Explain ▾"),
@@ -88,10 +88,10 @@ class ConsoleBar(QFrame):
     @cached_property
     def form(self) -> NameForm:
         """The form that names a snippet, made on first use."""
-        made = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
-        made.named.connect(lambda _: self._form_popover.close())
-        made.named.connect(self.snippet_named)
-        return made
+        form = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
+        form.named.connect(lambda _: self._form_popover.close())
+        form.named.connect(self.snippet_named)
+        return form
 
     @cached_property
     def _form_popover(self) -> Popover:
@@ -105,11 +105,11 @@ class ConsoleBar(QFrame):
             self.stop.setVisible(running)
             self.run.setVisible(not running)
             self.run_menu.setVisible(not running)
-            self.elapsed.setVisible(running)
+            self.elapsed_label.setVisible(running)
             if had_focus:
                 (self.stop if running else self.run).setFocus()
             self._fit()
-        self.elapsed.setText(text)
+        self.elapsed_label.setText(text)
 
     def show_stores(self, stores: Sequence[tuple[str, str]], current: str) -> None:
         """Show the stores, given by key and name."""
@@ -182,15 +182,15 @@ class ConsoleBar(QFrame):
         theme.variant(self.run, "primary")
         theme.variant(self.stop, "danger")
         theme.variant(self.keys, "caption")
-        theme.variant(self.elapsed, "muted")
-        self.elapsed.setFont(theme.current().tabular_font())
-        self.elapsed.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        theme.variant(self.elapsed_label, "muted")
+        self.elapsed_label.setFont(theme.current().tabular_font())
+        self.elapsed_label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.run.setToolTip("Run the statement at the cursor, or what is selected (Ctrl+Enter)")
         self.run_menu.setToolTip("Run one statement or all of them")
         self.run_menu.setAccessibleName("Ways to run")
         self.stop.setToolTip("Stop the statement; rows received so far stay (Ctrl+.)")
         self.stop.hide()
-        self.elapsed.hide()
+        self.elapsed_label.hide()
         self.store.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.store.setToolTip(
             "Tables of this store need no prefix; others are written store.table. Changes go here"
@@ -213,7 +213,7 @@ class ConsoleBar(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)
         layout.setSpacing(theme.S)
-        for widget in (self.run, self.run_menu, self.stop, self.keys, self.store, self.elapsed):
+        for widget in (self.run, self.run_menu, self.stop, self.keys, self.store, self.elapsed_label):
             layout.addWidget(widget)
         layout.addStretch(1)
         layout.setSpacing(theme.XS)

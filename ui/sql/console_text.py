@@ -59,20 +59,20 @@ class ConsoleText(QObject):
         span, text = self._editor.selected_span, self._editor.toPlainText()
         snippet = text if span is None else text[slice(*span)]
 
-        def done(_: None) -> None:
+        def finish(_: None) -> None:
             if span is None:
                 self.named.emit(name)
             self._messages.say(f"Saved as snippet '{visible(name)}'", kind="message-success")
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             is_taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
             again = [("Replace it", partial(self.save_snippet, name, True))] if is_taken else []
             self._messages.say(sentence(error), *again, kind=DANGER)
 
         self._tasks.read(
             lambda job: self._saved_statements.save(name, snippet, replace),
-            done,
-            failed,
+            finish,
+            fail,
             owner=self,
             quiet=True,
         )
@@ -105,11 +105,11 @@ class ConsoleText(QObject):
             with draft_of(path) as draft:
                 draft.write_text(text, encoding="utf-8")
 
-        def done(_: None) -> None:
+        def finish(_: None) -> None:
             self.named.emit(path.stem)
             self._messages.say(f"Saved to {visible(path.name)}", kind="message-success")
 
-        self._tasks.read(write, done, self._fail_of(path), owner=self, quiet=True)
+        self._tasks.read(write, finish, self._fail_of(path), owner=self, quiet=True)
 
     def _fail(self, error: Exception) -> None:
         self._messages.say(sentence(error), kind=DANGER)

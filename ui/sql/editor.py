@@ -104,7 +104,7 @@ class SqlEditor(QPlainTextEdit):
         self.blockCountChanged.connect(self._fit_gutter)
         self.updateRequest.connect(self._scroll_gutter)
         self.cursorPositionChanged.connect(self._mark)
-        self.document().contentsChange.connect(self._changed)
+        self.document().contentsChange.connect(self._follow_change)
         theme.current().changed.connect(self._restyle)
         self._restyle()
 
@@ -177,7 +177,7 @@ class SqlEditor(QPlainTextEdit):
         problem = self._problem
         return None if problem is None else (problem.selectionStart(), problem.selectionEnd())
 
-    def _changed(self, place: int, removed: int, added: int) -> None:
+    def _follow_change(self, place: int, removed: int, added: int) -> None:
         problem = self._problem
         if problem is not None and (removed or added):
             touches = place <= problem.selectionEnd() and place + added >= problem.selectionStart()

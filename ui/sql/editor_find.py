@@ -119,8 +119,8 @@ class EditorFindBar(QFrame):
             return
         text, sought = self._editor.toPlainText(), self.field.text()
         flags = re.NOFLAG if self.case.isChecked() else re.IGNORECASE
-        found = re.finditer(re.escape(sought), text, flags) if sought else ()
-        self._spans = _in_document(text, [match.span() for match in found])
+        matches = re.finditer(re.escape(sought), text, flags) if sought else ()
+        self._spans = _in_document(text, [match.span() for match in matches])
         self._editor.show_matches(self._spans)
         selected = self._editor.selected_span
         if moves and self._spans:

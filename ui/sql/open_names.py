@@ -52,16 +52,16 @@ class OpenData:
     def name_of(self, key: Key, store: str = "") -> str:
         """The short name of an open file, in a console on the store of this key."""
         current = self.store(store)
-        taken = () if current is None else current.tables
-        names = zip(short_names(self.files, taken), self.files, strict=True)
+        table_names = () if current is None else current.tables
+        names = zip(short_names(self.files, table_names), self.files, strict=True)
         return next(name for name, file in names if file.key == key)
 
 
-def short_names(files: Sequence[OpenFile], taken: Iterable[str]) -> list[str]:
-    """A name for each file that is a SQL identifier, and that no other file and none of the `taken` has:
+def short_names(files: Sequence[OpenFile], table_names: Iterable[str]) -> list[str]:
+    """A name for each file that is a SQL identifier, and that no other file and none of `table_names` has:
     `trips_2024` for `trips 2024.csv`, or `trips_2024_csv` if that is taken. A table of a file is called as it
     is in the file."""
-    used, names = {name.casefold() for name in taken}, []
+    used, names = {name.casefold() for name in table_names}, []
     for file in files:
         name = next(name for name in _candidates(file) if name and name.casefold() not in used)
         used.add(name.casefold())
@@ -176,8 +176,8 @@ class OpenNames(QObject):
 
     def _files(self, data: OpenData) -> list[tuple[str, OpenFile]]:
         current = self.current
-        taken = () if current is None else current.tables
-        return list(zip(short_names(data.files, taken), data.files, strict=True))
+        table_names = () if current is None else current.tables
+        return list(zip(short_names(data.files, table_names), data.files, strict=True))
 
     def forget(self) -> None:
         """Forget all columns, because tables have changed; they are read again when needed."""

@@ -32,7 +32,7 @@ LONGEST_CHECKED = 100_000
 """The maximum number of characters that are checked while typing; longer texts are checked when they run."""
 
 
-def not_run(left: int) -> str:
+def remainder_text(left: int) -> str:
     """A sentence about the statements after one that failed or was stopped."""
     if not left:
         return ""
@@ -60,7 +60,7 @@ class ProblemMessages(QObject):
         explanation = " ".join(with_full_stop(part) for part in (words, fix) if part)
         self._editor.show_problem(first, last, explanation)
         text = self._editor.toPlainText()
-        message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{not_run(left)}"
+        message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{remainder_text(left)}"
         choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
         if place is not None and fix.startswith("Did you mean"):
             before = text[first:last]

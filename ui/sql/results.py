@@ -77,9 +77,9 @@ class ResultPages(QWidget):
 
     def _free_title(self, title: str) -> str:
         """The title, with a number if statements that begin in the same line have it already."""
-        taken = {self.bar.tabText(place) for place in range(self.bar.count())}
+        used_titles = {self.bar.tabText(place) for place in range(self.bar.count())}
         titles = (title if number == 1 else f"{title} ({number})" for number in count(1))
-        return next(free for free in titles if without_mnemonic(visible(free)) not in taken)
+        return next(free for free in titles if without_mnemonic(visible(free)) not in used_titles)
 
     def remove(self, page: Page) -> None:
         """Remove a page. If it has the keyboard, the focus proxy gets it: Qt would choose a neighbour."""

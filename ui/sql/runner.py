@@ -96,7 +96,7 @@ class Runner(QObject):
         return self._handle is not None
 
     @property
-    def left(self) -> int:
+    def num_waiting(self) -> int:
         """The number of statements that have not begun."""
         return len(self._waiting)
 
@@ -139,7 +139,7 @@ class Runner(QObject):
                 statement, sources, store, job, lambda result: self._first_rows.emit(run, statement, result)
             )
 
-        def done(outcome: object) -> None:
+        def finish(outcome: object) -> None:
             if run == self._run:
                 self._take(run, statement, outcome, time.perf_counter() - started)
 
@@ -160,10 +160,10 @@ class Runner(QObject):
                 self.progressed.emit(progress)
 
         self._handle = self._tasks.read(
-            work, done, fail, progress=show_progress, stopped=stop, owner=self, text="Running SQL",
+            work, finish, fail, progress=show_progress, stopped=stop, owner=self, text="Running SQL",
             may_be_endless=True,
         )  # fmt: skip
-        self._handle.shown_by = self._console
+        self._handle.progress_widget = self._console
         self.begun.emit(statement)
 
     def _take(self, run: int, statement: Statement, outcome: object, seconds: float) -> None:

@@ -77,7 +77,7 @@ class StepContext:
     schema: pa.Schema
     tasks: Tasks
     source: Source
-    others: Callable[[], Mapping[str, OtherSource]] = dict
+    other_sources: Callable[[], Mapping[str, OtherSource]] = dict
     draft: Any = None
     sources: Mapping[str, Source] = field(default_factory=dict)
     before: tuple[Step, ...] = ()
@@ -247,7 +247,7 @@ class ColumnList(QWidget):
         add_clear_button(self.search)
         self.list = QListWidget(accessibleName="Columns")
         self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
-        self.all, self.none = QToolButton(text="All"), QToolButton(text="None")
+        self.all_button, self.none_button = QToolButton(text="All"), QToolButton(text="None")
         first = set(ticked)
         for name in [*ticked, *(name for name in names if name not in first)]:
             item = QListWidgetItem(visible(name), self.list)
@@ -259,16 +259,16 @@ class ColumnList(QWidget):
         self.list.setMinimumHeight(LEAST_LISTED * line + theme.S)
         self.list.setMaximumHeight(rows * line + theme.S)
         layout = column(self)
-        layout.addLayout(line_of(self.search, self.all, self.none, stretch=False))
+        layout.addLayout(line_of(self.search, self.all_button, self.none_button, stretch=False))
         layout.addWidget(self.list)
         self.search.textChanged.connect(self._show_matches)
         self.list.itemChanged.connect(lambda _: self.changed.emit())
         self.list.model().rowsMoved.connect(lambda *_: self.changed.emit())
-        self.all.clicked.connect(lambda: self._tick(True))
-        self.none.clicked.connect(lambda: self._tick(False))
+        self.all_button.clicked.connect(lambda: self._tick(True))
+        self.none_button.clicked.connect(lambda: self._tick(False))
 
     @property
-    def ticked(self) -> tuple[str, ...]:
+    def ticked_columns(self) -> tuple[str, ...]:
         return tuple(
             item.data(Qt.ItemDataRole.UserRole)
             for item in self._items()
@@ -381,7 +381,7 @@ class SelectEditor(StepEditor):
         self.list.changed.connect(self.tell)
 
     def step(self) -> Select | None:
-        ticked = self.list.ticked
+        ticked = self.list.ticked_columns
         self.say("" if ticked else "Tick at least one column.")
         return Select(ticked) if ticked else None
 
@@ -471,12 +471,12 @@ class SqlEditor(StepEditor):
     def step(self) -> Sql | None:
         from lamella.core.query.sql.step import sql_step
 
-        others, pending = self.context.others(), dict[str, OtherSource]()
+        others, pending = self.context.other_sources(), dict[str, OtherSource]()
 
         def find(name: str) -> Source | None:
-            known, other = self.context.sources.get(name) or self._opened_sources.get(name), others.get(name)
-            if known is not None or other is None:
-                return known
+            source, other = self.context.sources.get(name) or self._opened_sources.get(name), others.get(name)
+            if source is not None or other is None:
+                return source
             if other.is_pending:
                 pending[name] = other
                 return self.context.source
@@ -592,7 +592,7 @@ class UnpivotEditor(StepEditor):
             box.textEdited.connect(self.tell)
 
     def step(self) -> Unpivot | None:
-        ticked, name, value = self.list.ticked, self.name.text().strip(), self.value.text().strip()
+        ticked, name, value = self.list.ticked_columns, self.name.text().strip(), self.value.text().strip()
         self.say("" if ticked else "Tick the columns that become rows.")
         return Unpivot(ticked, name, value) if ticked and name and value else None
 

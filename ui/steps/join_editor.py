@@ -73,12 +73,12 @@ class JoinEditor(StepEditor):
         super().__init__(context, parent)
         self._step = step
         self._other_source: Source | None = None
-        self._openers = dict(context.others())
+        self._openers = dict(context.other_sources())
         self._other_names = QStringListModel(self)
-        self.other = QComboBox(accessibleName="Join with")
-        self.other.setPlaceholderText("Choose a dataset")
-        self.other.addItems([visible(name) for name in self._openers])
-        self.other.setCurrentIndex(-1)
+        self.other_box = QComboBox(accessibleName="Join with")
+        self.other_box.setPlaceholderText("Choose a dataset")
+        self.other_box.addItems([visible(name) for name in self._openers])
+        self.other_box.setCurrentIndex(-1)
         self.how = QComboBox(accessibleName="Rows that stay")
         for how, title in HOW.items():
             self.how.addItem(f"{how}: {title}", how)
@@ -88,15 +88,17 @@ class JoinEditor(StepEditor):
         self.pairs = FieldRows(add, lambda: PairRow(self.names, self._other_names))
         self.pairs.changed.connect(self.tell)
         layout = column(self)
-        for field in (self.other, self.how):
+        for field in (self.other_box, self.how):
             yielding(field, 0)
-        self.related = QWidget()
-        self.related.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self._related_line = FlowLayout(theme.XS, self.related)
+        self.related_links = QWidget()
+        self.related_links.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._related_line = FlowLayout(theme.XS, self.related_links)
         self._related_line.addWidget(word("Related:"))
-        self.related.hide()
-        layout.addWidget(self.related)
-        layout.addLayout(line_of(word("Join with"), self.other, self.how, fields=(self.other, self.how)))
+        self.related_links.hide()
+        layout.addWidget(self.related_links)
+        layout.addLayout(
+            line_of(word("Join with"), self.other_box, self.how, fields=(self.other_box, self.how))
+        )
         yielding(self.suffix, 8 * theme.current().line_height())
         below = line_of(add, word("Suffix for equal names"), self.suffix, fields=(self.suffix,))
         self._keys_form = QWidget()
@@ -109,7 +111,7 @@ class JoinEditor(StepEditor):
         layout.addWidget(self.reason)
         if step is not None:
             self._begin_with(step)
-        self.other.activated.connect(self._choose)
+        self.other_box.activated.connect(self._choose)
         self.how.activated.connect(self.tell)
         self.suffix.textEdited.connect(self.tell)
         self._offer_relations()
@@ -134,20 +136,20 @@ class JoinEditor(StepEditor):
             theme.variant(button, "chip")
             button.clicked.connect(partial(self._take_link, link))
             self._related_line.addWidget(button)
-        self.related.setVisible(bool(usable))
+        self.related_links.setVisible(bool(usable))
 
     def _take_link(self, link: Link) -> None:
         """Join with the other table of a relation, by its keys."""
         source = self.context.source
         assert isinstance(source, StoreTable)
 
-        def opened(dataset: Source) -> None:
-            place = self.other.findText(visible(dataset.name))
+        def use_source(dataset: Source) -> None:
+            place = self.other_box.findText(visible(dataset.name))
             if place < 0:
-                self.other.addItem(visible(dataset.name))
-                place = self.other.count() - 1
+                self.other_box.addItem(visible(dataset.name))
+                place = self.other_box.count() - 1
                 self._openers[dataset.name] = OtherSource(lambda job: dataset)
-            self.other.setCurrentIndex(place)
+            self.other_box.setCurrentIndex(place)
             self._take_source(dataset)
             self.pairs.clear()
             for left, right in zip(link.columns, link.other_columns, strict=True):
@@ -155,7 +157,7 @@ class JoinEditor(StepEditor):
             self.tell()
 
         self.context.tasks.read(
-            lambda job: _load_columns(source.store[link.other], job), opened,
+            lambda job: _load_columns(source.store[link.other], job), use_source,
             lambda error: self.say(str(error)), owner=self, quiet=True,
         )  # fmt: skip
 
@@ -200,7 +202,7 @@ class JoinEditor(StepEditor):
         return {} if self._other_source is None else {self._name: self._other_source}
 
     def focus_first(self) -> None:
-        self.other.setFocus()
+        self.other_box.setFocus()
 
     @property
     def _name(self) -> str:
@@ -220,12 +222,12 @@ class JoinEditor(StepEditor):
         if source is None:
             self.say(f"{step.other.source} is not open.")
             return
-        place = self.other.findText(visible(source.name))
+        place = self.other_box.findText(visible(source.name))
         if place < 0:
-            self.other.addItem(visible(source.name))
-            place = self.other.count() - 1
+            self.other_box.addItem(visible(source.name))
+            place = self.other_box.count() - 1
             self._openers[source.name] = OtherSource(lambda job: source)
-        self.other.setCurrentIndex(place)
+        self.other_box.setCurrentIndex(place)
         self._take_source(source)
         for left, right in zip(step.left_on, step.right_on, strict=True):
             self._add(left, right)
@@ -234,7 +236,7 @@ class JoinEditor(StepEditor):
         other = list(self._openers.values())[place]
 
         def opened(source: Source) -> None:
-            if place != self.other.currentIndex():
+            if place != self.other_box.currentIndex():
                 return  # another dataset was chosen meanwhile
             self._take_source(source)
             self.pairs.clear()

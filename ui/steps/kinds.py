@@ -41,7 +41,7 @@ from lamella.ui.steps.editors import (
     expression_words,
 )
 from lamella.ui.steps.join_editor import JoinEditor
-from lamella.ui.steps.where_editor import WhereEditor, spoken
+from lamella.ui.steps.where_editor import WhereEditor, sentence_of
 
 NAMED_COLUMNS = 4
 """The maximum number of columns that a chip names; more are counted."""
@@ -67,7 +67,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _where(step: Where, schema: pa.Schema) -> str:
     try:
-        return spoken(step.condition, dict(zip(schema.names, schema.types, strict=True)))
+        return sentence_of(step.condition, dict(zip(schema.names, schema.types, strict=True)))
     except LamellaError:
         return expression_words(Condition(step.condition))
 

@@ -42,8 +42,8 @@ class StepLine(QWidget):
     ) -> None:
         super().__init__(parent)
         self.line, self.source = Line(), source
-        self.checked = RunnableLine((), (pa.schema([]),), {})
-        self.others: Sources = dict
+        self.runnable_line = RunnableLine((), (pa.schema([]),), {})
+        self.other_sources: Sources = dict
         self.bar = StepsBar(name, icon)
         self.editor: StepEditor | None = None
         self.place: int | None = None
@@ -65,7 +65,7 @@ class StepLine(QWidget):
             self._unfinished_place = None
         self.line = line
         if checked is not None:
-            self.checked = checked
+            self.runnable_line = checked
         if self.place is not None and not self._still_edits(before):
             self._drop_editor()
         self._show_chips()
@@ -82,13 +82,13 @@ class StepLine(QWidget):
 
     def _state(self, place: int) -> ChipState:
         step, new = self.line.steps[place], self._unfinished_place
-        known = place - (new is not None and new < place)
-        words = step_words(step.kind, step.step, self._schema(known))
-        problem = self.checked.problems.get(known, "") if step.is_active else ""
+        num_before = place - (new is not None and new < place)
+        words = step_words(step.kind, step.step, self._schema(num_before))
+        problem = self.runnable_line.problems.get(num_before, "") if step.is_active else ""
         return ChipState(step.kind, words, step.on, problem, place == self.place)
 
     def _schema(self, place: int) -> pa.Schema:
-        return self.checked.schemas[min(place, len(self.checked.schemas) - 1)]
+        return self.runnable_line.schemas[min(place, len(self.runnable_line.schemas) - 1)]
 
     # ------------------------------------------------------------------- editing
 
@@ -119,7 +119,7 @@ class StepLine(QWidget):
             self._schema(place),
             self._tasks,
             self.source,
-            self.others,
+            self.other_sources,
             step.draft,
             self.line.sources,
             self.steps_before(place),
@@ -141,7 +141,7 @@ class StepLine(QWidget):
     def steps_before(self, place: int) -> tuple[Step, ...]:
         """The steps that run before one."""
         steps = enumerate(self.line.steps[:place])
-        can_run = [step for number, step in steps if step.on and number not in self.checked.problems]
+        can_run = [step for number, step in steps if step.on and number not in self.runnable_line.problems]
         return tuple(step.step for step in can_run if step.step is not None)
 
     def edit_filter(self) -> None:

@@ -40,7 +40,7 @@ MOST_WIDTH = 16_777_215
 """Qt's value for no maximum width."""
 
 
-def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
+def sentence_of(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
     """A filter as a sentence; its conditions must fit these types."""
     places = (place_of(name, types) for name in columns_read(filter))
     columns = {place.column: place.whole for place in places if place is not None}
@@ -140,7 +140,7 @@ class WhereEditor(StepEditor):
 
     def _say(self) -> None:
         filter = self.filter()
-        sentence_text = f"Shows rows where {spoken(filter, self.types)}." if filter is not None else ""
+        sentence_text = f"Shows rows where {sentence_of(filter, self.types)}." if filter is not None else ""
         cut = (
             sentence_text
             if len(sentence_text) <= LONGEST_SENTENCE

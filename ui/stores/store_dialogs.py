@@ -72,11 +72,11 @@ class StoreDialog(WorkDialog):
         theme.variant(self.accept_button, "primary")
         self.accept_button.setDefault(True)
         self.accept_button.clicked.connect(self.start)
-        self.others = QHBoxLayout(spacing=theme.S)
+        self.other_buttons = QHBoxLayout(spacing=theme.S)
         """Further buttons, for what can be done afterwards."""
         buttons = QHBoxLayout(spacing=theme.S)
         buttons.addWidget(self.status, 1)
-        buttons.addLayout(self.others)
+        buttons.addLayout(self.other_buttons)
         buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.accept_button)
         layout = QVBoxLayout(self)
@@ -252,7 +252,7 @@ class FolderDialog(StoreDialog):
             self._describe()
             return
 
-        def done(answer: Any) -> None:
+        def take(answer: Any) -> None:
             starts = self._starts_next
             self._stop_looking()
             self._answer = answer
@@ -260,14 +260,14 @@ class FolderDialog(StoreDialog):
             if starts and self.accept_button.isEnabled():
                 self.accept_button.click()
 
-        def failed(error: Exception) -> None:
+        def fail(error: Exception) -> None:
             self._stop_looking()
             self._fail(error)
 
         self.accept_button.setEnabled(False)
         self._slow.start()
         self._looking = self._tasks.read(
-            lambda job: look(), done, failed, owner=self, quiet=True, may_be_endless=True
+            lambda job: look(), take, fail, owner=self, quiet=True, may_be_endless=True
         )
 
     def _describe(self) -> None:
@@ -379,8 +379,8 @@ class BackupDialog(FolderDialog):
         copied = f"{quantity(result.copied, 'file')} copied, {size_text(result.bytes)}."
         lines = [f"Backed up to {result.path}: {copied if result.copied else 'there were no new files.'}"]
         if result.kept:
-            kept = quantity(result.kept, "file")
-            lines[0] += f" {kept} of an earlier backup {'was' if result.kept == 1 else 'were'} kept."
+            kept_files = quantity(result.kept, "file")
+            lines[0] += f" {kept_files} of an earlier backup {'was' if result.kept == 1 else 'were'} kept."
         lines += [f"{path} is damaged: its checksum differs." for path in result.damaged]
         return "\n".join(
             [*lines, *(["Restore these files from an earlier backup."] if result.damaged else [])]

@@ -65,11 +65,11 @@ class StorePage(QWidget):
         self.sizes: StoreSizes | None = None
         self._tasks, self._records, self._open_tabs = tasks, records, open_tabs
         self._reading: Handle | None = None
-        self.name, self.path, self.facts, self.freed = QLabel(), QLabel(), QLabel(), QLabel()
+        self.name, self.path, self.facts, self.freed_label = QLabel(), QLabel(), QLabel(), QLabel()
         theme.variant(self.name, "title")
         theme.variant(self.path, "muted")
-        theme.variant(self.freed, "muted")
-        for label in (self.path, self.facts, self.freed):
+        theme.variant(self.freed_label, "muted")
+        for label in (self.path, self.facts, self.freed_label):
             label.setWordWrap(True)
             label.setMinimumWidth(1)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -161,7 +161,7 @@ class StorePage(QWidget):
         if self.sizes is not None:
             facts[:0] = [_size_of(self.sizes), f"store format {self.sizes.format}"]
         self.facts.setText(" · ".join(facts))
-        self.freed.setText(_freeable(self.sizes) if self.sizes is not None else "Measuring…")
+        self.freed_label.setText(_freeable(self.sizes) if self.sizes is not None else "Measuring…")
         for act in ("compact", "vacuum", "rename", "move"):
             self.buttons[act].setEnabled(not self.store.read_only)
         self.status_changed.emit()
@@ -196,7 +196,7 @@ class StorePage(QWidget):
         head = QVBoxLayout()
         head.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         head.setSpacing(theme.XS)
-        for widget in (self.name, self.path, self.facts, self.freed):
+        for widget in (self.name, self.path, self.facts, self.freed_label):
             head.addWidget(widget)
         head.addSpacing(theme.XS)
         head.addWidget(acts)

@@ -197,8 +197,10 @@ class ExpireDialog(StoreDialog):
     def _show(self, plan: ExpireReport) -> None:
         count = len(plan.expired)
         if not count:
-            kept = quantity(self._planned_versions, "version")
-            self.say(f"No version expires: there are no more than {kept}, not counting those with names.")
+            kept_versions = quantity(self._planned_versions, "version")
+            self.say(
+                f"No version expires: there are no more than {kept_versions}, not counting those with names."
+            )
             self.accept_button.setText("Expire")
             return
         older = quantity(len(plan.named), "older version")
@@ -302,7 +304,7 @@ class VerifyDialog(StoreDialog):
                 button = QPushButton(text)
                 button.clicked.connect(self.accept)
                 button.clicked.connect(partial(request.emit, *carried))
-                self.others.addWidget(button)
+                self.other_buttons.addWidget(button)
 
     def _may_salvage(self, report: Report) -> bool:
         return bool(report.damaged_tables) and not self._store.read_only
@@ -331,7 +333,7 @@ class SalvageDialog(StoreDialog):
             owner=self,
             text=self.windowTitle(),
         )
-        self._reading.shown_by = self
+        self._reading.progress_widget = self
 
     def done(self, result: int) -> None:
         self._reading.cancel()
@@ -340,12 +342,12 @@ class SalvageDialog(StoreDialog):
     def _show_reading(self, progress: Progress) -> None:
         self.status.setText(progress.text)
 
-    def _show(self, found: list[Salvage]) -> None:
+    def _show(self, salvages: list[Salvage]) -> None:
         self.status.clear()
-        self._salvages = [each for each in found if each.is_partial]
-        lines = [f"• {each}" for each in found[:MOST_PLANS]]
-        if len(found) > MOST_PLANS:
-            lines.append(f"• and {len(found) - MOST_PLANS:,} more tables")
+        self._salvages = [each for each in salvages if each.is_partial]
+        lines = [f"• {each}" for each in salvages[:MOST_PLANS]]
+        if len(salvages) > MOST_PLANS:
+            lines.append(f"• and {len(salvages) - MOST_PLANS:,} more tables")
         if not self._salvages:
             self.offer_nothing("\n".join(["There are no rows to copy.", *lines]))
             return

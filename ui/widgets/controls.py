@@ -77,7 +77,7 @@ class ElidedButton(QToolButton):
     def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
         """`least` and `most` are the widths of the text, in pixels at the default text size."""
         super().__init__(parent)
-        self._least, self._most, self._whole = least, most, ""
+        self._least, self._most_chars, self._whole = least, most, ""
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -87,7 +87,7 @@ class ElidedButton(QToolButton):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return self._hint(self._most)
+        return self._hint(self._most_chars)
 
     def minimumSizeHint(self) -> QSize:
         return self._hint(self._least)
@@ -105,7 +105,7 @@ class ElidedButton(QToolButton):
         return super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
 
     def _elide(self) -> None:
-        room = min(self.width() - self._around(), theme.current().px(self._most))
+        room = min(self.width() - self._around(), theme.current().px(self._most_chars))
         room -= self.fontMetrics().horizontalAdvance(ICON_GAP)
         self.setText(
             ICON_GAP + self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room)
@@ -117,7 +117,7 @@ class ElidedLabel(QLabel):
 
     def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__(textFormat=Qt.TextFormat.PlainText)
-        self._where, self._whole = where, text
+        self._elide_mode, self._whole = where, text
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.say(text)
 
@@ -136,7 +136,7 @@ class ElidedLabel(QLabel):
         self._elide()
 
     def _elide(self) -> None:
-        elided = self.fontMetrics().elidedText(self._whole, self._where, self.contentsRect().width())
+        elided = self.fontMetrics().elidedText(self._whole, self._elide_mode, self.contentsRect().width())
         self.setText(elided)
         self.setToolTip(self._whole if elided != self._whole else "")
 

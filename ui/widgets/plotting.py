@@ -119,27 +119,27 @@ def _in_pixels(drawing: str) -> str:
         if _FIXED_WIDTH not in content and not is_hatched:
             return group[0]
         matrix = [float(number) for number in numbers.split(",")]
-        shapes = _SHAPE.sub(lambda shape: _transformed(shape[1], shape[2], matrix), content)
+        shapes = _SHAPE.sub(lambda shape: _transform_shape(shape[1], shape[2], matrix), content)
         others = re.sub(r"<(text|image)\s", rf'<\1 transform="matrix({numbers})" ', shapes)
         return f"<g {style}>\n{others}</g>"
 
     return _SCALED_GROUP.sub(rewritten, drawing).replace(_FIXED_WIDTH, "")
 
 
-def _transformed(kind: str, attributes: str, matrix: list[float]) -> str:
+def _transform_shape(kind: str, attributes: str, matrix: list[float]) -> str:
     """A shape with a transform applied to its coordinates."""
     a, b, c, d, e, f = matrix
 
-    def transformed(point: re.Match[str]) -> str:
+    def transform_point(point: re.Match[str]) -> str:
         x, y = float(point[1]), float(point[2])
         return f"{a * x + c * y + e:.6g},{b * x + d * y + f:.6g}"
 
     if kind in ("path", "polyline", "polygon"):
-        return f"<{kind} {_POINT.sub(transformed, attributes)}/>"
+        return f"<{kind} {_POINT.sub(transform_point, attributes)}/>"
     size = {name: float(value) for name, value in _SIZE.findall(attributes)}
     outline = _rectangle(size) if kind == "rect" else _ellipse(size)
     style = _SIZE.sub("", attributes)
-    return f'<path {style}{" " if style else ""}d="{_POINT.sub(transformed, outline)}"/>'
+    return f'<path {style}{" " if style else ""}d="{_POINT.sub(transform_point, outline)}"/>'
 
 
 def _rectangle(size: dict[str, float]) -> str:

@@ -125,7 +125,7 @@ class ChoiceButton(QToolButton):
 
     def __init__(self, name: str, form: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.name, self._choice, self._more = name, "", ""
+        self.name, self._choice, self._more_text = name, "", ""
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.popover = Popover(form, self)
         self.say(name)
@@ -133,7 +133,7 @@ class ChoiceButton(QToolButton):
 
     def say(self, choice: str, more: str = "") -> None:
         """Show a choice. `more` is its full text, if `choice` is short for it."""
-        self._choice, self._more = choice, more
+        self._choice, self._more_text = choice, more
         self._elide()
         self.updateGeometry()
         self.setAccessibleName(f"{self.name}: {choice}")
@@ -164,7 +164,7 @@ class ChoiceButton(QToolButton):
         elided = metrics.elidedText(self._choice, Qt.TextElideMode.ElideRight, max(0, room))
         self.setText(elided + OPENS)
         whole = self.name if elided == self._choice else f"{self.name}: {self._choice}"
-        self.setToolTip(self._more or whole)
+        self.setToolTip(self._more_text or whole)
 
 
 class CheckList(QAbstractListModel):
@@ -175,19 +175,19 @@ class CheckList(QAbstractListModel):
     def __init__(self, names: Sequence[str], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._names = list(names)
-        self._checked: set[int] = set()
+        self._checked_rows: set[int] = set()
 
     @property
-    def checked(self) -> list[str]:
+    def checked_names(self) -> list[str]:
         """The checked names, in the order of the list."""
-        return [self._names[row] for row in sorted(self._checked)]
+        return [self._names[row] for row in sorted(self._checked_rows)]
 
     def check(self, names: Sequence[str]) -> None:
         """Check these names and no others."""
-        chosen = set(names)
-        rows = {row for row, name in enumerate(self._names) if name in chosen}
-        if rows != self._checked:
-            self._checked = rows
+        checked_names = set(names)
+        rows = {row for row, name in enumerate(self._names) if name in checked_names}
+        if rows != self._checked_rows:
+            self._checked_rows = rows
             self.dataChanged.emit(self.index(0), self.index(len(self._names) - 1))
             self.changed.emit()
 
@@ -201,16 +201,16 @@ class CheckList(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return visible(self._names[index.row()])
         if role == Qt.ItemDataRole.CheckStateRole:
-            return Qt.CheckState.Checked if index.row() in self._checked else Qt.CheckState.Unchecked
+            return Qt.CheckState.Checked if index.row() in self._checked_rows else Qt.CheckState.Unchecked
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.CheckStateRole:
             return False
         if Qt.CheckState(value) is Qt.CheckState.Checked:
-            self._checked.add(index.row())
+            self._checked_rows.add(index.row())
         else:
-            self._checked.discard(index.row())
+            self._checked_rows.discard(index.row())
         self.dataChanged.emit(index, index)
         self.changed.emit()
         return True
@@ -259,11 +259,11 @@ class ListSearch(QLineEdit):
 
     def _search(self, text: str) -> None:
         model, words = self._view.model(), text.casefold()
-        found = [words in str(model.index(row, 0).data()).casefold() for row in range(model.rowCount())]
-        for row, shown in enumerate(found):
-            self._view.setRowHidden(row, not shown)
-        if True in found:
-            self._view.setCurrentIndex(model.index(found.index(True), 0))
+        matches = [words in str(model.index(row, 0).data()).casefold() for row in range(model.rowCount())]
+        for row, is_match in enumerate(matches):
+            self._view.setRowHidden(row, not is_match)
+        if True in matches:
+            self._view.setCurrentIndex(model.index(matches.index(True), 0))
 
 
 class ColumnsChoice(ChoiceButton):
@@ -293,12 +293,12 @@ class ColumnsChoice(ChoiceButton):
 
     @property
     def names(self) -> list[str]:
-        return self._columns.checked
+        return self._columns.checked_names
 
     def choose(self, names: Sequence[str]) -> None:
         self._columns.check(names)
 
     def _say(self) -> None:
-        chosen = ", ".join(map(visible, self.names))
-        self.say(chosen or "none", chosen)
+        names = ", ".join(map(visible, self.names))
+        self.say(names or "none", names)
         self.changed.emit()

@@ -170,8 +170,8 @@ class SidebarSplitter(QSplitter):
             width, rest = self.sizes()
             if not self._usual_width:  # a narrow window gives less than is wanted, which must not remain
                 self._usual_width = width / before
-            wanted = round(self._usual_width * self._text_scale)
-            self.setSizes([wanted, width + rest - wanted])
+            new_width = round(self._usual_width * self._text_scale)
+            self.setSizes([new_width, width + rest - new_width])
 
 
 class Sidebar(QWidget):
@@ -213,7 +213,7 @@ class Sidebar(QWidget):
         self._recent = self._section("RECENT")
         self._file_views: dict[str, tuple[str, ...]] = {}
         self._rows: dict[tuple[str, ...], int] = {}
-        self._folded: list[str] | None = None  # stores that were collapsed before the search
+        self._collapsed_stores: list[str] | None = None  # stores that were collapsed before the search
         self._missing: dict[str, str] = {}
         self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
@@ -340,12 +340,12 @@ class Sidebar(QWidget):
 
     def _filter(self) -> None:
         """Show the entries that have all words in their own name or in one above or below them."""
-        if self._words and self._folded is None:
-            self._folded = [item.text(0) for item in self._store_items() if not item.isExpanded()]
-        elif not self._words and self._folded is not None:
+        if self._words and self._collapsed_stores is None:
+            self._collapsed_stores = [item.text(0) for item in self._store_items() if not item.isExpanded()]
+        elif not self._words and self._collapsed_stores is not None:
             for item in self._store_items():
-                item.setExpanded(item.text(0) not in self._folded)
-            self._folded = None
+                item.setExpanded(item.text(0) not in self._collapsed_stores)
+            self._collapsed_stores = None
         self._narrow()
 
     def _narrow(self) -> None:

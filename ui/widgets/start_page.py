@@ -120,7 +120,7 @@ class StartPage(QScrollArea):
         super().__init__(parent)
         self._tasks = tasks
         self._paths: list[Path] = []
-        self._listed: list[Path] = []
+        self._listed_paths: list[Path] = []
         self.recent: list[RowButton] = []
         self.tries: dict[str, RowButton] = {}
         self.setWidgetResizable(True)
@@ -167,12 +167,12 @@ class StartPage(QScrollArea):
 
     def _list_recent(self) -> None:
         """Show the files. Not done while the page is hidden, since each file that is opened changes them."""
-        if self._paths != self._listed:
-            self._listed = self._paths
+        if self._paths != self._listed_paths:
+            self._listed_paths = self._paths
             for row in self.recent:
                 row.deleteLater()
             self.recent = [self._recent_row(path) for path in self._paths]
-            self._none.setVisible(not self._paths)
+            self._empty_label.setVisible(not self._paths)
 
     def _recent_row(self, path: Path) -> RowButton:
         icon = "file" if server_table(path) is None else "table"
@@ -222,10 +222,10 @@ class StartPage(QScrollArea):
     def _recent_column(self) -> tuple[QHBoxLayout, QVBoxLayout]:
         self._recent = QVBoxLayout()
         self._recent.setSpacing(0)
-        self._none = QLabel("Files that you open are listed here.", wordWrap=True)
-        theme.variant(self._none, "muted")
-        self._none.setContentsMargins(theme.S, 0, 0, 0)
-        self._recent.addWidget(self._none)
+        self._empty_label = QLabel("Files that you open are listed here.", wordWrap=True)
+        theme.variant(self._empty_label, "muted")
+        self._empty_label.setContentsMargins(theme.S, 0, 0, 0)
+        self._recent.addWidget(self._empty_label)
         return _head("Recent"), self._recent
 
     def _tries_column(self, sample: QAction) -> tuple[QHBoxLayout, QVBoxLayout]:

@@ -54,7 +54,7 @@ class StatusBar(QStatusBar):
         tasks.cancelled.connect(self._follow_cancel)
         tasks.unanswered_changed.connect(self._hide_ended)
         tasks.finished.connect(self._follow)
-        tasks.progressed.connect(self._progressed)
+        tasks.progressed.connect(self._follow_progress)
         theme.current().changed.connect(self._restyle)
         self._restyle()
         self._hide_running()
@@ -116,7 +116,7 @@ class StatusBar(QStatusBar):
         self._late.stop()
         for widget in (self.doing, self.progress, self.stop):
             widget.hide()
-        texts = [handle.text for handle in self._tasks.unanswered if handle.text]
+        texts = [handle.text for handle in self._tasks.unanswered_reads if handle.text]
         if texts:
             self.doing.setText(
                 f"No answer: {texts[-1]}" + (f" and {len(texts) - 1} more" if texts[1:] else "")
@@ -124,7 +124,7 @@ class StatusBar(QStatusBar):
             self.doing.setToolTip(NO_ANSWER)
             self.doing.show()
 
-    def _progressed(self, handle: Handle, progress: Progress) -> None:
+    def _follow_progress(self, handle: Handle, progress: Progress) -> None:
         self._follow(handle)
         if handle.quiet or handle.is_shown or handle.job.cancelled or not self.progress.isVisible():
             return

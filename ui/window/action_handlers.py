@@ -230,7 +230,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "filter_any": on(partial(_filter_selection, between=False)),
         "table_details": on(lambda tab: tab.inspector.show_page("table")),
         "history": on(_show_history),
-        "compare": on(lambda tab: tab.comparing.ask(tab.steps.others())),
+        "compare": on(lambda tab: tab.comparing.ask(tab.steps.other_sources())),
         "next_difference": on(lambda tab: tab.comparing.go_on()),
         "previous_difference": on(lambda tab: tab.comparing.go_on(backwards=True)),
         "export": on(lambda tab: tab.comparing.export_front()),

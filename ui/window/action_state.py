@@ -274,14 +274,14 @@ class ActionBar(QToolBar):
         self._pad_buttons("")
         icons = self._widths(Qt.ToolButtonStyle.ToolButtonIconOnly)
         names = self._widths(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        room, named = self.width() - fixed - sum(icons.values()), set[str]()
+        room, named_ids = self.width() - fixed - sum(icons.values()), set[str]()
         for action_id in LABELLED:
             room -= names[action_id] - icons[action_id]
             if room < 0:
                 break
-            named.add(action_id)
+            named_ids.add(action_id)
         for action_id, button in self.buttons.items():
-            with_name = action_id in named and action_id not in ICONS_ONLY
+            with_name = action_id in named_ids and action_id not in ICONS_ONLY
             style = Qt.ToolButtonStyle
             button.setToolButtonStyle(
                 style.ToolButtonTextBesideIcon if with_name else style.ToolButtonIconOnly

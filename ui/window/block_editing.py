@@ -482,20 +482,20 @@ class BlockEditing(QObject):
 
 def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
     """The scopes of a search with their labels: the selected text columns, then all, then each one."""
-    chosen = [name for name in texts if name in selected]
+    names = [name for name in texts if name in selected]
     groups: list[tuple[str, Sequence[str]]] = []
-    if len(chosen) > 1:
-        groups.append((f"The {len(chosen):,} selected text columns", chosen))
-    groups += [(visible(name), [name]) for name in chosen]
+    if len(names) > 1:
+        groups.append((f"The {len(names):,} selected text columns", names))
+    groups += [(visible(name), [name]) for name in names]
     if len(texts) > 1:
         groups.append((f"All {len(texts):,} text columns", texts))
-    return [*groups, *((visible(name), [name]) for name in texts if name not in chosen)]
+    return [*groups, *((visible(name), [name]) for name in texts if name not in names)]
 
 
 def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) -> None:
     """Repeat the edit in the tab of a copy, with the same cells selected."""
-    known = tab.grid.grid_model.names
-    places = [tab.grid.place(known.index(name)) for name in names if name in known]
+    grid_names = tab.grid.grid_model.names
+    places = [tab.grid.place(grid_names.index(name)) for name in names if name in grid_names]
     if block is not None and places:
         tab.grid.selection.select_block(CellRange(block.top, min(places), block.bottom, max(places)))
     getattr(tab.blocks, again)()

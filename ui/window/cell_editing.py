@@ -319,8 +319,8 @@ class CellEditing(QObject):
         cell = self._tab.cells.cell(row, self._tab.grid.grid_model.names[column])
         edit = self.edits.at(row, cell.name)
         mark = self._tab.review.marks.get((row, cell.name))
-        known = edit or mark
-        text = self._screen_text(row, column) if known is None else known.text
+        change = edit or mark
+        text = self._screen_text(row, column) if change is None else change.text
         if text != CUT:
             on = text != "true"
             self.edits.commit(Edit(cell, "true" if on else "false", on, self._tab.grid.field(column).type))

@@ -219,9 +219,11 @@ class Charting(QObject):
             self._tab.messages.say(f"The chart of this view cannot be drawn: {error}", kind="message-danger")
             return
         chart_layout = saved.get(DISPLAY)
-        known = chart_layout if isinstance(chart_layout, Mapping) else {}
+        saved_layout = chart_layout if isinstance(chart_layout, Mapping) else {}
         plain = vars(Display())
-        display = Display(**{name: known[name] for name in plain if isinstance(known.get(name), bool)})
+        display = Display(
+            **{name: saved_layout[name] for name in plain if isinstance(saved_layout.get(name), bool)}
+        )
         self._ensure_view().form.spec = spec
         self.show()
         self._ensure_view().show_spec(spec, display)
@@ -254,7 +256,7 @@ class Charting(QObject):
 
         view, tab = self.view, self._tab
         assert view is not None
-        drawn: str | QImage = view.svg() if path.suffix == ".svg" else view.pixels()
+        picture: str | QImage = view.svg() if path.suffix == ".svg" else view.pixels()
 
         def fail(error: Exception) -> None:
             if isinstance(error, LamellaError):
@@ -263,7 +265,7 @@ class Charting(QObject):
                 tab.tasks.failed.emit(error)
 
         tab.tasks.read(
-            lambda job: write_picture(path, drawn),
+            lambda job: write_picture(path, picture),
             lambda _: tab.messages.say(f"Written: {visible(path.name)}", kind="message-success"),
             fail,
             owner=self,

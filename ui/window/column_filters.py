@@ -34,11 +34,13 @@ def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
         return None
     if isinstance(node, Group):
         parts = [listed_values(child, name, types) for child in node.children]
-        known = [part for part in parts if part is not None]
+        value_lists = [part for part in parts if part is not None]
         several = (
-            len(known) == len(parts) and not node.is_negated and (not node.is_conjunction or len(parts) == 1)
+            len(value_lists) == len(parts)
+            and not node.is_negated
+            and (not node.is_conjunction or len(parts) == 1)
         )
-        return [value for part in known for value in part] if several and known else None
+        return [value for part in value_lists for value in part] if several and value_lists else None
     if node.column != name or node.operator not in LIST_OPERATORS or node.ignore_case:
         return None
     if node.operator in ("is_true", "is_false", "is_null"):
@@ -94,15 +96,15 @@ class ColumnFilters(QObject):
         tab.steps.close_editor()
         tree = self._tree()
         node = self._node_of_values(tree, name, types)
-        chosen = [] if node is None else listed_values(node, name, types) or []
+        chosen_values = [] if node is None else listed_values(node, name, types) or []
         conditions = self._other_conditions(tree, node, types)
         rows = self._rows(view)
         rows = rows.then(Where(all_of(conditions))) if conditions else rows
-        picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen)
+        picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen_values)
 
         def take(values: list[Any], is_accepted: bool) -> None:
             tab.grid.setFocus()
-            if is_accepted and values != chosen:
+            if is_accepted and values != chosen_values:
                 condition = condition_of_values(name, kind, values)
                 self.change(
                     lambda root: replace_node(root, self._node_of_values(root, name, types), condition)
@@ -187,7 +189,7 @@ class ColumnFilters(QObject):
             tab.apply(after, session)
 
     def _types(self, place: int) -> Types:
-        schemas = self._tab.steps.checked.schemas
+        schemas = self._tab.steps.runnable_line.schemas
         schema = schemas[min(place, len(schemas) - 1)]
         return dict(zip(schema.names, schema.types, strict=True))
 

@@ -35,7 +35,7 @@ class ColumnFormats(QObject):
         extent = _extent(grid.cards.card_of(column)) if can_be_shaded(type_) else None
         form = self.form = FormatForm(name, type_, form_of(grid.all_formats, name, type_), extent)
         popover = FormatPopover(form, grid)
-        form.changed.connect(lambda chosen: grid.set_format(name, chosen))
+        form.changed.connect(lambda form: grid.set_format(name, form))
         form.done.connect(popover.close)
         popover.destroyed.connect(lambda: self._forget(form))
         open_beside_column(grid, column, popover)

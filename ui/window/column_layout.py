@@ -82,9 +82,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _names(value: object, known: Sequence[str]) -> list[str]:
+def _names(value: object, column_names: Sequence[str]) -> list[str]:
     """The names in `value` that are known columns, each once."""
-    among = set(known)
+    among = set(column_names)
     names = value if isinstance(value, list) else []
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name in among))
 

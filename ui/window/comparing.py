@@ -47,7 +47,7 @@ LEAST_CHIP_WIDTH, CHIP_WIDTH = 40, 340
 class ComparisonRequest:
     """A comparison. `make` computes it on a worker. `follows` says whether a side is the newest version of
     the tab's table, which commits change. `other_side` and `choices` are what the user chose; None for
-    versions. `others` has what `make` opened as the other side."""
+    versions. `other_sources` has what `make` opened as the other side."""
 
     chip: str
     make: Callable[[Job], Comparison]
@@ -56,7 +56,7 @@ class ComparisonRequest:
     choices: Choices | None = None
     is_swapped: bool = False
     versions: tuple[int, int | None] | None = None
-    others: list[Source] = field(default_factory=list, compare=False)
+    other_sources: list[Source] = field(default_factory=list, compare=False)
 
 
 class ComparedTab(Tab, Protocol):
@@ -155,7 +155,7 @@ class Comparing(QObject):
 
         chip = f"{side.title} against {name}" if not swapped else f"{name} against {side.title}"
         follows = self._tab.table is not None
-        self._show(ComparisonRequest(chip, make, follows, side, choices, swapped, others=others))
+        self._show(ComparisonRequest(chip, make, follows, side, choices, swapped, other_sources=others))
 
     def ask(self, sources: Mapping[str, OtherSource]) -> CompareDialog:
         """Ask what to compare with; `sources` are the open datasets, including the tab's own."""
@@ -251,7 +251,7 @@ class Comparing(QObject):
         choices = ExportChoices(self._exports)
         rows = [export_rows(view.comparison)]
         name = f"{Path(tab.name).stem} differences"
-        sources = source_files(tab, self.request.others)
+        sources = source_files(tab, self.request.other_sources)
         dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), sources)
         dialog.exported.connect(self._report_export)
         dialog.show()
@@ -300,7 +300,7 @@ class Comparing(QObject):
             view.export_requested.connect(self.export)
             view.apply_requested.connect(self.ask_apply)
             view.swap_requested.connect(self.swap)
-            view.options_requested.connect(lambda: self.ask(self._tab.steps.others()))
+            view.options_requested.connect(lambda: self.ask(self._tab.steps.other_sources()))
             self.copying = Copying(_CopiedRows(self._tab, view))
         return self.view
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.cell_texts import Texts, whole_texts
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
-from lamella.ui.formats.formats import Format, form_of, formatted
+from lamella.ui.formats.formats import Format, form_of, format_texts
 
 Lines = Iterator[str]
-TAKEN_APART = "\t\n\r"
+SPECIAL_CHARACTERS = "\t\n\r"
 CSV_SPECIAL = ',"\n\r'
 
 
@@ -44,7 +44,7 @@ class Cells:
     def _formatted_column(self, page: pa.Table, name: str) -> Texts:
         values = page.column(name)
         form = form_of(self.formats, name, values.type)
-        return whole_texts(values) if form is None or form.kind == "plain" else formatted(values, form)
+        return whole_texts(values) if form is None or form.kind == "plain" else format_texts(values, form)
 
     def rows_of_values(self) -> Iterator[tuple[Any, ...]]:
         for page in self.pages:
@@ -70,7 +70,7 @@ def tsv_cell(text: str | None) -> str:
     """Quote a text that a spreadsheet would otherwise split or unquote."""
     if text is None:
         return ""
-    return _in_quotes(text) if text.startswith('"') or any(c in text for c in TAKEN_APART) else text
+    return _in_quotes(text) if text.startswith('"') or any(c in text for c in SPECIAL_CHARACTERS) else text
 
 
 def _csv(cells: Cells) -> Lines:
@@ -241,4 +241,4 @@ FORMATS = (
     CopyFormat("in_list", "SQL IN list", _in_list),
     CopyFormat("python", "Python", _python),
 )
-BY_ID = {known.id: known for known in FORMATS}
+BY_ID = {entry.id: entry for entry in FORMATS}

@@ -77,9 +77,9 @@ class Diagrams(QObject):
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
             return
-        known = self.of(store.path)
-        if known is not None:
-            window.tabs.show_tab(known)
+        open_diagram = self.of(store.path)
+        if open_diagram is not None:
+            window.tabs.show_tab(open_diagram)
             return
         pending = window.tabs.pending_of("relations", store.path)
         if pending is not None:

@@ -188,8 +188,8 @@ class Reopening(QObject):
     def show_version(self, version: int | None) -> None:
         """Show a version of a Delta table; None for the newest at the time of reading."""
         options = {name: value for name, value in self.reading.options.items() if name != "version"}
-        chosen = options if version is None else {**options, "version": version}
-        self.reopen(with_options(self.reading, chosen))
+        new_options = options if version is None else {**options, "version": version}
+        self.reopen(with_options(self.reading, new_options))
 
     def ways_to_versions(self) -> list[Choice]:
         """Ways back to the newest version of a Delta table, while an earlier one is shown."""

@@ -47,9 +47,9 @@ class FileReading:
                 options = left
 
     def _open(self, path: str, table: str | None, job: Job, options: Mapping[str, Any]) -> Dataset:
-        chosen = {"bad_lines": "set-aside", **options}
+        new_options = {"bad_lines": "set-aside", **options}
         return open_dataset(
-            path, ragged=self.ragged, checksums=self.checksums, table=table, job=job, **chosen
+            path, ragged=self.ragged, checksums=self.checksums, table=table, job=job, **new_options
         )
 
 
@@ -109,13 +109,13 @@ def _load(path: Path) -> dict[str, dict[str, Any]]:
     except (OSError, ValueError) as error:
         log.warning("%s cannot be read; the choices saved in it are lost: %s", path, error)
         return {}
-    known = {}
+    readings = {}
     for name, options in saved.items() if isinstance(saved, dict) else ():
         try:
-            known[name] = read_options(options)
+            readings[name] = read_options(options)
         except (LamellaError, AttributeError, TypeError) as error:
             log.warning("%s: the choices saved for %s are ignored: %s", path, name, error)
-    return known
+    return readings
 
 
 def with_options(reading: FileReading, options: Mapping[str, Any]) -> FileReading:

@@ -229,8 +229,8 @@ class FileWatch(QObject):
         self._paths = paths
 
     def _look_soon(self, path: str) -> None:
-        known = self._later.isActive() or self._tab.dataset is self._offered_dataset
-        if path in self._paths and not known and not self._tab.edits.is_saving:
+        is_pending = self._later.isActive() or self._tab.dataset is self._offered_dataset
+        if path in self._paths and not is_pending and not self._tab.edits.is_saving:
             self._later.start()
 
     def _look(self) -> None:

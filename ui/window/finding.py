@@ -20,7 +20,7 @@ from lamella.core.query.cell_search.conditions import condition_of_hits
 from lamella.core.query.cell_search.hits import Cell
 from lamella.ui.filters.word_index import FULLTEXT
 from lamella.ui.find.bar import FindBar
-from lamella.ui.formats.formats import Format, formatted
+from lamella.ui.formats.formats import Format, format_texts
 from lamella.ui.grid.hits import HitMarks, HitPainter
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.grid.texts import ROUNDED_DIGITS, ROUNDED_MARK, screen_texts
@@ -226,14 +226,16 @@ class Finding(QObject):
         dialog = self._tab.blocks.replace()
         if dialog is not None and self.is_open and not self.bar.finds_words and self.bar.field.text():
             pattern = self.bar.pattern
-            dialog.begin(pattern.text, pattern.case, pattern.whole, pattern.regex, self.bar.columns.chosen)
+            dialog.begin(
+                pattern.text, pattern.case, pattern.whole, pattern.regex, self.bar.columns.chosen_columns
+            )
         return dialog
 
     # ---------------------------------------------------------------- searching
 
     def _search_soon(self) -> None:
         if self.bar.finds_words:
-            self.words.typed()
+            self.words.search_soon()
             return
         if self._origin is None:
             self._origin = self._cursor()
@@ -279,7 +281,7 @@ class Finding(QObject):
             owner=self,
             text=f"Finding '{pattern_text}' in {self._tab.name}",
         )
-        self._handle.shown_by = self.bar
+        self._handle.progress_widget = self.bar
         self._show_hits()
         self._say()
 
@@ -291,8 +293,8 @@ class Finding(QObject):
 
     def _searched_names(self, schema: pa.Schema) -> list[str]:
         """The columns to search: those chosen, or all except hidden ids."""
-        chosen = self.bar.columns.chosen
-        return [name for name in self._names() if name in schema.names and (chosen is None or name in chosen)]
+        names = self.bar.columns.chosen_columns
+        return [name for name in self._names() if name in schema.names and (names is None or name in names)]
 
     def _names(self) -> list[str]:
         """All columns from left to right, hidden ones included, except hidden ids."""
@@ -303,12 +305,12 @@ class Finding(QObject):
 
     def _text_conversions(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, TextConversion]:
         """Columns whose cells show text other than their plain values."""
-        pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
+        pages, grid_names = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
         has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED_MARK in text
         displayed: dict[str, TextConversion] = {}
         for name in names:
-            form = pages.form(known.index(name))
+            form = pages.form(grid_names.index(name))
             if form is not None and form.kind != "plain":
                 displayed[name] = partial(_in_format, form)
             elif kind_of(schema.field(name).type) is Kind.FLOAT and has_digits:
@@ -571,4 +573,4 @@ class Finding(QObject):
 
 
 def _in_format(form: Format, values: pa.Array) -> Sequence[str | None]:
-    return formatted(values, form)
+    return format_texts(values, form)

@@ -182,10 +182,10 @@ class Library(QObject):
             self._open_file(keys[0], then=lambda: self.open_tables_of_file(keys[1:]))
 
     def _open_file(
-        self, key: Key, chosen: FileReading | None = None, then: Callable[[], object] = lambda: None
+        self, key: Key, new_reading: FileReading | None = None, then: Callable[[], object] = lambda: None
     ) -> None:
         name = table_of_file(key) or path_or_address(key[0]).name
-        reading = chosen or FileReading(options=self.readings.of(key).options)
+        reading = new_reading or FileReading(options=self.readings.of(key).options)
 
         def show(dataset: Dataset) -> None:
             self.readings.put(key, reading)
@@ -330,7 +330,7 @@ class Library(QObject):
 
     def _list(self, stores: Sequence[Store]) -> None:
         for store in stores:
-            if store.path in [known.path for known in self.stores]:
+            if store.path in [listed_store.path for listed_store in self.stores]:
                 store.close()
             else:
                 self.stores.append(store)

@@ -110,7 +110,11 @@ class LineActions(QObject):
 
     def paste(self) -> None:
         """Run the query on the clipboard, if it is one of this dataset."""
-        tab, text, sources = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
+        tab, text, sources = (
+            self._tab,
+            QGuiApplication.clipboard().text(),
+            dict(self._tab.steps.other_sources()),
+        )
 
         def read(job: Job) -> Query:
             from lamella.core.query.sql_reader import from_text
@@ -250,9 +254,9 @@ class LineActions(QObject):
                 return export_query(query, path, format, job, overwrite=overwrite, total=total, **values)
             return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
 
-        shown = "What is shown" if view.snapshot.complete else "What has arrived so far"
+        subject = "What is shown" if view.snapshot.complete else "What has arrived so far"
         return ExportRows(
-            f"{shown}: {quantity(view.num_rows, 'row')} × {quantity(len(columns), 'column')}",
+            f"{subject}: {quantity(view.num_rows, 'row')} × {quantity(len(columns), 'column')}",
             view.num_rows,
             lambda count, job: view.page(0, count, columns),
             write,

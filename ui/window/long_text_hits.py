@@ -77,9 +77,9 @@ def _parts(rows: Rows, pattern: TextPattern, cells: Sequence[Cell], job: Job) ->
     for (name, block), together in groupby(by_column, key=lambda cell: (cell[1], cell[0] // ROWS_AT_ONCE)):
         job.check()
         start = block * ROWS_AT_ONCE
-        wanted = [row for row, _ in together]
-        texts = whole_texts(rows.page(start, wanted[-1] + 1 - start, [name]).column(0))
-        for row in wanted:
+        row_places = [row for row, _ in together]
+        texts = whole_texts(rows.page(start, row_places[-1] + 1 - start, [name]).column(0))
+        for row in row_places:
             text = texts[row - start] or ""
             spans = pattern.spans(text)
             if spans:

@@ -125,8 +125,8 @@ class RemoteRows(QObject):
         """Read the table by this key, which is remembered with it."""
         reading = self._tab.reopening.reading
         options = {name: value for name, value in reading.options.items() if name != "row_key"}
-        chosen = {**options, "row_key": tuple(key)} if key else options
-        self._tab.reopening.reopen(with_options(reading, chosen))
+        new_options = {**options, "row_key": tuple(key)} if key else options
+        self._tab.reopening.reopen(with_options(reading, new_options))
 
     def _follow(self, content: TabContent) -> None:
         fetched = content.lines.fetched_rows

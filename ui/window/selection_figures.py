@@ -90,8 +90,8 @@ class Figures:
         if self.numbers:
             with decimal.localcontext(prec=PRECISION):
                 mean = self.total / self.numbers
-            named = (("Σ", self.total), ("mean", mean), ("min", self.least), ("max", self.greatest))
-            parts += [f"{name} {figure_text(value)}" for name, value in named]
+            figures = (("Σ", self.total), ("mean", mean), ("min", self.least), ("max", self.greatest))
+            parts += [f"{name} {figure_text(value)}" for name, value in figures]
         elif self.first:
             parts += [f"first {self.first}", f"last {self.last}"]
         parts.append(f"n {self.values:,}")

@@ -223,7 +223,7 @@ def show_in_folder(path: Path) -> None:
 
 
 def _compare(tab: DatasetTab) -> None:
-    tab.comparing.ask(tab.steps.others())
+    tab.comparing.ask(tab.steps.other_sources())
 
 
 def _copy(text: str) -> None:

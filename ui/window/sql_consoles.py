@@ -189,11 +189,11 @@ class SqlConsoles(QObject):
         datasets, window = console.names.datasets(), self._window
 
         def find(name: str) -> Source:
-            alike = {known.casefold(): known for known in datasets}
-            known = name if name in datasets else alike.get(name.casefold())
-            if known is None:
+            alike = {dataset_name.casefold(): dataset_name for dataset_name in datasets}
+            dataset_name = name if name in datasets else alike.get(name.casefold())
+            if dataset_name is None:
                 raise UnknownTable(name, "what is open", list(datasets))
-            return datasets[known]()
+            return datasets[dataset_name]()
 
         def read(job: Job) -> Query:
             from lamella.core.query.sql_reader import from_text

@@ -262,10 +262,10 @@ class StoreActions(QObject):
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
             return
-        known = self.page_of(store)
-        if known is not None:
-            window.tabs.show_tab(known)
-            known.measure()
+        open_page = self.page_of(store)
+        if open_page is not None:
+            window.tabs.show_tab(open_page)
+            open_page.measure()
             return
         pending = window.tabs.pending_of("store", store.path)
         if pending is not None:
@@ -496,14 +496,14 @@ class StoreActions(QObject):
 
     # ----------------------------------------------------------- other programs
 
-    def _follow_commits(self, store: Store, name: str, known: int) -> None:
-        """Reload a table that another program changed after the `known` version, and say what changed."""
+    def _follow_commits(self, store: Store, name: str, version: int) -> None:
+        """Reload a table that another program changed after the `version` version, and say what changed."""
         window = self._window
 
         def work(job: Job) -> tuple[Table, str]:
             table = store[name]
             commits = [
-                commit for commit in table.history.newest_commits(MOST_COMMITS) if commit.version > known
+                commit for commit in table.history.newest_commits(MOST_COMMITS) if commit.version > version
             ]
             many = f"{len(commits):,} changes" if len(commits) < MOST_COMMITS else "many changes"
             return table, commit_text(commits[0]) if len(commits) == 1 else many

@@ -182,8 +182,8 @@ class StoreWatch(QObject):
             if store not in self._library.stores or store in self._paused_stores:
                 continue
             now = state.identity
-            known = self._identities.setdefault(store, now)
-            is_there = now == known and now != NO_FILE
+            identity = self._identities.setdefault(store, now)
+            is_there = now == identity and now != NO_FILE
             if store in self.missing:
                 if now != NO_FILE:
                     self._open_again(store)
@@ -194,14 +194,14 @@ class StoreWatch(QObject):
                 self._compare_versions(store, state.versions)
 
     def _compare_versions(self, store: Store, versions: dict[str, int]) -> None:
-        known = self._versions.get(store, versions)
+        old_versions = self._versions.get(store, versions)
         self._versions[store] = versions
         listed = next((entry.tables for entry in self._library.listing if entry.path == store.path), None)
         if listed is not None and versions.keys() != set(listed):
             self._library.refresh()
         for name, version in versions.items():
-            if version != known.get(name, version):
-                self.committed.emit(store, name, known[name])
+            if version != old_versions.get(name, version):
+                self.committed.emit(store, name, old_versions[name])
 
     def _open_again(self, store: Store) -> None:
         self.pause(store)

@@ -84,12 +84,12 @@ class TabState(QObject):
     def to_json(self) -> dict[str, Any]:
         tab, grid = self._tab, self._tab.grid
         reading = tab.reopening.reading
-        chosen = {name: getattr(reading, name) for name in ("ragged", "checksums")}
-        plain = {name: getattr(FileReading(), name) for name in chosen}
+        options = {name: getattr(reading, name) for name in ("ragged", "checksums")}
+        plain = {name: getattr(FileReading(), name) for name in options}
         current = grid.selection.current
         state: dict[str, Any] = {
             KEY: list(tab.key),
-            READING: {name: value for name, value in chosen.items() if value != plain[name]},
+            READING: {name: value for name, value in options.items() if value != plain[name]},
             STAMP: self.stamp,
             LINE: line_to_json(tab.line, known_key_of) if tab.line.steps else None,
             LAYOUT: layout_of(grid) | tab.charting.layout,

@@ -210,8 +210,8 @@ def ask_description(tab: DatasetTab, name: str) -> None:
             f"Describing {name}",
         )
 
-    def ask(known: dict[str, str]) -> None:
-        edit = QLineEdit(known.get(DESCRIPTION, ""), accessibleName="Description")
+    def ask(descriptions: dict[str, str]) -> None:
+        edit = QLineEdit(descriptions.get(DESCRIPTION, ""), accessibleName="Description")
         edit.setPlaceholderText("meaning, unit, source")
         edit.setMinimumWidth(theme.current().px(280))
         form = ColumnForm(f"Describe {visible(name)}", "Save", [("text", edit)], lambda _: "")

@@ -132,8 +132,8 @@ class Workspace(QObject):
         return self._item(widget)
 
     def _item(self, widget: WorkspaceTab) -> dict[str, Any]:
-        named = {name: widget.property(name) for name in (TITLE, ICON, TIP)}
-        return {KIND: widget.workspace_kind, **named, STATE: self._states[widget]}
+        properties = {name: widget.property(name) for name in (TITLE, ICON, TIP)}
+        return {KIND: widget.workspace_kind, **properties, STATE: self._states[widget]}
 
     def turn(self, on: bool) -> None:
         """Turn saving on or off; off also removes what was saved before."""
@@ -232,8 +232,8 @@ class Workspace(QObject):
     def reopen(self, item: Mapping[str, Any]) -> None:
         """Show a closed tab as it was; if its dataset is open, show that tab instead."""
         key = item.get(STATE, {}).get("key")
-        known = self._window.tabs.with_key(tuple(key)) if key else None
-        tab = known or self.add_pending(item)
+        open_tab = self._window.tabs.with_key(tuple(key)) if key else None
+        tab = open_tab or self.add_pending(item)
         if tab is not None:
             self._window.tabs.show_tab(tab)
             self.open_current()
@@ -275,9 +275,9 @@ class Workspace(QObject):
     def _restore_stores(self, paths: object) -> None:
         """Reopen the stores that were opened from other folders; a missing one is looked for again at the
         next start."""
-        known = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-        self._window.library.keep_order(list(map(Path, known)))
-        for path in known:
+        store_paths = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+        self._window.library.keep_order(list(map(Path, store_paths)))
+        for path in store_paths:
             self._window.library.with_store(Path(path), lambda: None, self._keep_store(path))
 
     def _keep_store(self, path: str) -> Callable[[Exception], None]:

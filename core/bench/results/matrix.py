@@ -264,9 +264,9 @@ class Matrices:
         return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
 
     def _cell(self, column: Column, rival: str, pair: _Pair) -> Cell:
-        known = self._cells.get((rival, column))
-        if known is not None and known[0].is_same(pair):
-            return known[1]
+        cached_cell = self._cells.get((rival, column))
+        if cached_cell is not None and cached_cell[0].is_same(pair):
+            return cached_cell[1]
         cell = pair.cell(column, rival)
         self._cells[rival, column] = (pair, cell)
         return cell

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lamella.core.bench.registry import accepted_name
-from lamella.core.errors import BadData, FileProblem, shown, visible
+from lamella.core.errors import BadData, FileProblem, short_text, visible
 
 COLD, WARM = "cold", "warm"
 _T = TypeVar("_T")
@@ -193,7 +193,7 @@ def parse_row(kind: type[_T], row: Mapping[str, Any]) -> _T:
     for name, types, type_name in _fields(kind):  # type: ignore[arg-type]
         value: Any = row.get(name)
         if not isinstance(value, types):
-            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, but should be {type_name}")
+            raise BadData(f"{kind.__name__}.{name} is {short_text(value)}, but should be {type_name}")
         if isinstance(value, str):
             row[name] = _text(kind, name, value)
         elif isinstance(value, int | float):
@@ -209,7 +209,7 @@ def _check_number(kind: type, name: str, value: float, seconds: bool) -> None:
     least = 1 if name == "rows" else 0
     if not (is_time(value) if seconds else least <= value < _MOST_COUNT):
         unit = " seconds" if seconds else ""
-        raise BadData(f"{kind.__name__}.{name} is {shown(value)}{unit}, which is impossible")
+        raise BadData(f"{kind.__name__}.{name} is {short_text(value)}{unit}, which is impossible")
 
 
 def _text(kind: type, name: str, value: str) -> str:
@@ -224,14 +224,14 @@ def seconds_of(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list) or not all(
         isinstance(item, int | float) and is_time(item) for item in value
     ):
-        raise BadData(f"The latencies of a sample are {shown(value)}, but should be seconds")
+        raise BadData(f"The latencies of a sample are {short_text(value)}, but should be seconds")
     return tuple(value)
 
 
 def object_of(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object. Raises BadData."""
     if not isinstance(value, dict):
-        raise BadData("A benchmark record must be a JSON object", f"It is {shown(value)}")
+        raise BadData("A benchmark record must be a JSON object", f"It is {short_text(value)}")
     return value
 
 

@@ -24,7 +24,7 @@ from lamella.core.bench.results.run_tables import (
     insert_run,
     select_run,
 )
-from lamella.core.errors import BadData, FileProblem, shown
+from lamella.core.errors import BadData, FileProblem, short_text
 
 MOST_ROWS = 2_000_000
 """The maximum number of rows of all tables together, which are read into memory."""
@@ -109,7 +109,7 @@ def _refuse_what_acts(connection: sqlite3.Connection, path: Path) -> None:
         FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c WHERE m.type = 'table' AND c.hidden"""
     if row := connection.execute(acts).fetchone():
         kind = "virtual table" if row["type"] == "table" else row["type"]
-        raise FileProblem(path, NO_RESULTS, f"It has a {kind} {shown(row['name'])}", WRITE_RESULTS)
+        raise FileProblem(path, NO_RESULTS, f"It has a {kind} {short_text(row['name'])}", WRITE_RESULTS)
 
 
 def _refuse_many_rows(connection: sqlite3.Connection, path: Path) -> None:

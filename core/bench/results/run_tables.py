@@ -44,7 +44,7 @@ from lamella.core.bench.results.records import (
     to_saved_names,
 )
 from lamella.core.bench.results.run import RunSummary, SavedRun
-from lamella.core.errors import BadData, FileProblem, shown, visible
+from lamella.core.errors import BadData, FileProblem, short_text, visible
 
 VERSION = 2
 APPLICATION = 0x6C616D72  # "lamr"
@@ -249,16 +249,16 @@ def _json(text: Any, *kinds: type) -> Any:
     try:
         value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadData(f"{shown(text)} is not JSON", str(error)) from error
+        raise BadData(f"{short_text(text)} is not JSON", str(error)) from error
     if not isinstance(value, kinds):
-        raise BadData(f"{shown(text)} is not the kind of JSON that its column holds")
+        raise BadData(f"{short_text(text)} is not the kind of JSON that its column holds")
     return value
 
 
 def _list(text: Any, kind: type) -> tuple[Any, ...]:
     items = _json(text, list)
     if not all(isinstance(item, kind) for item in items):
-        raise BadData(f"{shown(text)} is not a list of {kind.__name__}")
+        raise BadData(f"{short_text(text)} is not a list of {kind.__name__}")
     return tuple(visible(item) if kind is str else item for item in items)
 
 
@@ -425,7 +425,7 @@ def _environment(text: Any) -> dict[str, Any]:
     environment: dict[str, Any] = _json(text, dict)
     for name, kind in _ENVIRONMENT.items():
         if name in environment and not isinstance(environment[name], kind):
-            raise BadData(f"The environment's {name} is {shown(environment[name])}")
+            raise BadData(f"The environment's {name} is {short_text(environment[name])}")
     return {name: visible(value) if isinstance(value, str) else value for name, value in environment.items()}
 
 

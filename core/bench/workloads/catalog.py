@@ -425,11 +425,11 @@ class CatalogCycle(EntitySteps, ObjectSteps):
         yield from ()
 
     def commit_then_put(self) -> Iterator[Sample]:
-        def both(entity: Entity, key: str, body: bytes) -> None:
+        def create_both(entity: Entity, key: str, body: bytes) -> None:
             self._catalog.create([entity])
             self.system.put_object(key, body)
 
-        yield self._of_pairs("commit_then_put", both)
+        yield self._of_pairs("commit_then_put", create_both)
 
     def commit_and_put(self) -> Iterator[Sample]:
         """Starting the second thread is not timed."""

@@ -151,8 +151,8 @@ def items(rows: int) -> dict[str, list[Any]]:
 
 def owners(rows: int) -> list[int]:
     """Return the owners to look up, the same for every system."""
-    drawn: list[int] = np.random.default_rng(2).integers(0, max(1, rows // ALIKE), NUM_LOOKUPS).tolist()
-    return drawn
+    numbers: list[int] = np.random.default_rng(2).integers(0, max(1, rows // ALIKE), NUM_LOOKUPS).tolist()
+    return numbers
 
 
 @dataclass(frozen=True)

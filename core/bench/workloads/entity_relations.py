@@ -256,5 +256,5 @@ def _busy(titles: int) -> int:
 
 def _sample_numbers(most: int) -> list[int]:
     """Draw some of `most` numbers, the same for every system."""
-    drawn: list[int] = np.random.default_rng(2).integers(0, most, NUM_LOOKUPS).tolist()
-    return drawn
+    numbers: list[int] = np.random.default_rng(2).integers(0, most, NUM_LOOKUPS).tolist()
+    return numbers

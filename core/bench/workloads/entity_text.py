@@ -119,9 +119,9 @@ SEARCHES = {
 def documents(rows: int) -> dict[str, list[str] | list[int]]:
     random = np.random.default_rng(7)
     weights = 1 / np.arange(1, VOCABULARY + 1)
-    drawn = random.choice(VOCABULARY, size=(rows, LENGTH), p=weights / weights.sum())
+    words = random.choice(VOCABULARY, size=(rows, LENGTH), p=weights / weights.sum())
     return {
-        "text": [" ".join(f"w{number}" for number in document) for document in drawn.tolist()],
+        "text": [" ".join(f"w{number}" for number in document) for document in words.tolist()],
         "year": [1985 + number % YEARS for number in range(rows)],
     }
 

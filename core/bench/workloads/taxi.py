@@ -417,10 +417,8 @@ _RULES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 def sample_ids(rows: int) -> list[int]:
     """Return the ids of the trips that are read back after an import."""
-    drawn: list[int] = (
-        np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLE_ROWS), False).tolist()
-    )
-    return drawn
+    ids: list[int] = np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLE_ROWS), False).tolist()
+    return ids
 
 
 @cache

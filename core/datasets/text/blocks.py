@@ -211,10 +211,10 @@ def _cut(source: TextSource, tail: bytes, ends: RowEnds, line: int, is_last: boo
     return (tail.rfind(ends.newline) + 1 if is_open else cut), is_open
 
 
-def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem, ...]:
+def _longer(problems: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem, ...]:
     """The problems with an overlong line added, unless one is listed already."""
     text = data[:BEGINNING].decode(errors="replace")
-    return known or (Problem(line, text, f"It is longer than {LONGEST_ROW >> 20} MB"),)
+    return problems or (Problem(line, text, f"It is longer than {LONGEST_ROW >> 20} MB"),)
 
 
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:

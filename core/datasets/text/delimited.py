@@ -160,15 +160,15 @@ class DelimitedText:
     def find_schema(self, block: TextBlock) -> pa.Schema:
         texts = dict(zip(self.dialect.names, self._split(block).columns, strict=True))
         guesses = {name: self._guess(name, column, self._conventions) for name, column in texts.items()}
-        known = evidence([guess.kind for guess in guesses.values()], self._conventions)
-        if known != self._conventions:
+        conventions = evidence([guess.kind for guess in guesses.values()], self._conventions)
+        if conventions != self._conventions:
             again = {name: guess for name, guess in guesses.items() if _may_be_other(guess.kind)}
             guesses |= {
-                name: by_other_columns(guess, self._guess(name, texts[name], known), texts[name])
+                name: by_other_columns(guess, self._guess(name, texts[name], conventions), texts[name])
                 for name, guess in again.items()
             }
         for name, kind in self.types.items():
-            guesses[name] = Guess(spelled_type(kind, texts[name], known))
+            guesses[name] = Guess(spelled_type(kind, texts[name], conventions))
         if self.dialect.delimiter != ",":
             guesses |= {name: saying_doubt(guess, texts[name]) for name, guess in guesses.items()}
         return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
@@ -188,9 +188,9 @@ class DelimitedText:
         rows = self._split(block)
         parsed = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
         columns = [values for values, _ in parsed]
-        known = evidence(schema.types, self._conventions)
-        if known.has_comma:
-            columns = self._without_doubt(schema, rows.columns, columns, known)
+        conventions = evidence(schema.types, self._conventions)
+        if conventions.has_comma:
+            columns = self._without_doubt(schema, rows.columns, columns, conventions)
         if all(column is not None for column in columns):
             misfits = {n: mask for n, (_, mask) in zip(schema.names, parsed, strict=True) if mask is not None}
             problems, counts = self._problems(
@@ -198,7 +198,7 @@ class DelimitedText:
             )
             return Reading(schema, pa.table(columns, names=schema.names), problems, tuple(counts.items()))
         kinds = [
-            kind if column is not None else self._widen(name, kind, text, known)
+            kind if column is not None else self._widen(name, kind, text, conventions)
             for name, kind, column, text in zip(
                 schema.names, schema.types, columns, rows.columns, strict=True
             )
@@ -210,19 +210,19 @@ class DelimitedText:
         schema: pa.Schema,
         texts: Sequence[pa.Array],
         columns: Sequence[pa.Array | None],
-        known: Conventions,
+        conventions: Conventions,
     ) -> list[pa.Array | None]:
         """The columns, with None for doubles that are read as thousands after all, since another column has
         turned out to have decimal commas."""
         return [
-            None if kind == pa.float64() and not revise(kind, text, known).equals(kind) else column
+            None if kind == pa.float64() and not revise(kind, text, conventions).equals(kind) else column
             for kind, text, column in zip(schema.types, texts, columns, strict=True)
         ]
 
-    def _widen(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
+    def _widen(self, name: str, kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
         if name in self.types:
-            return spelled_type(self.types[name], texts, known)
-        return pa.string() if name in self._text_columns else widen(kind, texts, known)
+            return spelled_type(self.types[name], texts, conventions)
+        return pa.string() if name in self._text_columns else widen(kind, texts, conventions)
 
     def _problems(
         self, block: TextBlock, rows: _Split, texts: dict[str, pa.Array], misfits: dict[str, pa.Array]
@@ -357,8 +357,8 @@ def _field(name: str, guess: Guess, texts: pa.Array) -> pa.Field:
 
 
 def refuse_unknown_columns(path: Path, names: Sequence[str], options: OpenOptions) -> None:
-    named = (*options.text_columns, *(name for name, _ in (*options.types, *options.names)))
-    for name in named:
+    option_names = (*options.text_columns, *(name for name, _ in (*options.types, *options.names)))
+    for name in option_names:
         if name not in names:
             raise UnknownColumn(name, str(path), names)
 

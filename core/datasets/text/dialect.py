@@ -74,9 +74,9 @@ def find_dialect(
         header = layout.delimiter != NO_DELIMITER and (
             _has_header(rows) or (above == 0 and _quotes_only_names(text[start : start + size], layout))
         )
-    named = header and bool(rows)
-    names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
-    lines = ends[0] if named else layout.ends[above - 1] if above else 0
+    has_names = header and bool(rows)
+    names = rows[0] if has_names else [""] * (len(rows[0]) if rows else 1)
+    lines = ends[0] if has_names else layout.ends[above - 1] if above else 0
     return Dialect(
         layout.delimiter,
         layout.quote,
@@ -84,7 +84,7 @@ def find_dialect(
         skipped + lines,
         distinct_names(names),
         (*([mark["line"]] if mark else []), *(" ".join(filter(None, row)) for row in layout.rows[:above])),
-        named,
+        has_names,
     )
 
 

@@ -159,8 +159,8 @@ class SeveralTexts:
         own = pa.schema(list(schema)[: len(schema) - len(self._folders)])
         wide, tables = own, []
         for at, part in block.parts:
-            known = self._of_file(at, own)
-            reading = self.files[at].read(part, known)
+            file_values = self._of_file(at, own)
+            reading = self.files[at].read(part, file_values)
             wide = join_schemas(wide, reading.schema)
             if reading.rows is not None and wide.equals(own):
                 tables.append(self._with_folders(at, reading.rows, schema))
@@ -215,14 +215,14 @@ class SeveralTexts:
 
 def _first_columns(files: Sequence[TextFile]) -> pa.Schema:
     """The columns, from the first rows of some files and the headers of all."""
-    known = pa.schema([])
+    schema = pa.schema([])
     step = max(1, len(files) // SAMPLED)
     for file in files[::step]:
-        known = join_schemas(known, file.begin()[1])
+        schema = join_schemas(schema, file.begin()[1])
     for file in files:
-        named = pa.schema([pa.field(name, pa.null()) for name in file.names or ()])
-        known = join_schemas(known, named)
-    return known
+        header = pa.schema([pa.field(name, pa.null()) for name in file.names or ()])
+        schema = join_schemas(schema, header)
+    return schema
 
 
 def _missing_columns(files: Sequence[TextFile]) -> dict[str, list[int]]:

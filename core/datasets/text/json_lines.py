@@ -162,9 +162,9 @@ def _has_doubles(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind))
 
 
-def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
-    """`known` widened to fit the rows; new members come last."""
-    kinds = {field.name: field.type for field in known}
+def _schema_of(rows: list[Row], schema: pa.Schema) -> pa.Schema:
+    """`schema` widened to fit the rows; new members come last."""
+    kinds = {field.name: field.type for field in schema}
     for name in dict.fromkeys(name for row in rows for name in row):
         newer = column_type([row.get(name) for row in rows])
         kinds[name] = join_column_types(kinds.get(name, pa.null()), newer)

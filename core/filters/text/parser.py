@@ -394,7 +394,7 @@ class Reader(TokenCursor):
         raise no_value(self.text, token)
 
 
-KEPT = 256
+CACHE_SIZE = 256
 LONGEST_KEPT = 1_000
 """The maximum length in characters of a text whose parse is cached."""
 
@@ -416,7 +416,7 @@ def _read(text: str) -> tuple[Filter, Reader]:
     return reader.read(), reader
 
 
-_cached_read = lru_cache(KEPT)(_read)
+_cached_read = lru_cache(CACHE_SIZE)(_read)
 
 
 def refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:

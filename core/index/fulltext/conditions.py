@@ -58,11 +58,11 @@ def read_words(text: str, name: str) -> Node:
 def index_with(snapshot: Snapshot, column: Column) -> Index:
     """A full-text index of a column, preferably of it alone. Raises `BadSearch`."""
     definitions = snapshot.indexes.definitions if isinstance(snapshot.indexes, OpenIndexes) else ()
-    named = [index for index in definitions if index.kind == FULLTEXT and column.key in index.keys]
+    candidates = [index for index in definitions if index.kind == FULLTEXT and column.key in index.keys]
     present = {present_column.key for present_column in snapshot.columns}
-    usable = [index for index in named if present.issuperset(index.keys)]
+    usable = [index for index in candidates if present.issuperset(index.keys)]
     if column.path or not usable:
-        raise no_fulltext_index(snapshot, [column.name], lost=bool(named) and not column.path)
+        raise no_fulltext_index(snapshot, [column.name], lost=bool(candidates) and not column.path)
     return min(usable, key=lambda index: len(index.keys))
 
 

@@ -164,8 +164,8 @@ def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int,
 
 def _cuts(source: Source) -> list[tuple[int, int]]:
     """Ranges of rows whose texts are not too large together, as far as the file's metadata shows."""
-    footer, named = unchanged_footer(source.segment), source.segment.names
-    names = {named[key] for key in source.keys if key in named}
+    footer, names_by_key = unchanged_footer(source.segment), source.segment.names
+    names = {names_by_key[key] for key in source.keys if key in names_by_key}
     cuts, size = [0], 0
     for group, start in enumerate(footer.row_group_starts[:-1].tolist()):
         group_metadata = footer.metadata.row_group(group)

@@ -112,10 +112,10 @@ def _mapping(language: str | None) -> TextAnalyzer:
     any."""
     filters = [] if language is None else [Filter.stemmer(language)]
     filters.insert(0 if language == ENGLISH else len(filters), Filter.ascii_fold())
-    built = TextAnalyzerBuilder(Tokenizer.whitespace())
+    builder = TextAnalyzerBuilder(Tokenizer.whitespace())
     for filter_ in filters:
-        built = built.filter(filter_)
-    return built.build()
+        builder = builder.filter(filter_)
+    return builder.build()
 
 
 SCHEMA = pa.schema([("meaning", pa.string()), ("word", pa.string())])
@@ -419,10 +419,10 @@ class Part:
 
 @lru_cache(256)
 def schema_of(keys: tuple[int, ...]) -> Schema:
-    built = SchemaBuilder()
+    builder = SchemaBuilder()
     for key in keys:
-        built = built.add_text_field(field_of(key), tokenizer_name=FROM_TEXT, index_option="position")
-    return built.build()
+        builder = builder.add_text_field(field_of(key), tokenizer_name=FROM_TEXT, index_option="position")
+    return builder.build()
 
 
 def build(
@@ -449,9 +449,9 @@ def build(
         ) from error
     words = {key: [w for w, _ in searcher.terms_with_prefix(field_of(key), "")] for key in texts}
     lengths = {key: _average(searcher, schema, key, words[key]) for key in texts}
-    known = dict.fromkeys(w for key in texts for w in words[key])
-    known.pop(FILLER, None)
-    return Part(rows, starts, searcher, schema, Vocabulary.of(list(known), language), lengths)
+    vocabulary = dict.fromkeys(w for key in texts for w in words[key])
+    vocabulary.pop(FILLER, None)
+    return Part(rows, starts, searcher, schema, Vocabulary.of(list(vocabulary), language), lengths)
 
 
 def _average(searcher: Searcher, schema: Schema, key: int, words: Sequence[str]) -> float:

@@ -86,13 +86,13 @@ class RowBits:
     @property
     def _sums(self) -> np.ndarray:
         """The number of rows before each block; recomputed when rows are added."""
-        known = self._count_cache
-        if known is None or known[0] != self.count:
+        cache = self._count_cache
+        if cache is None or cache[0] != self.count:
             starts = np.arange(0, max(1, len(self._bits)), BLOCK)
             counts = np.bitwise_count(self._bits)
             sums = np.add.reduceat(counts, starts, dtype=np.int64) if len(counts) else np.zeros(1, np.int64)
-            known = self._count_cache = self.count, np.concatenate([[0], np.cumsum(sums)])
-        return known[1]
+            cache = self._count_cache = self.count, np.concatenate([[0], np.cumsum(sums)])
+        return cache[1]
 
 
 def _first(bits: np.ndarray, start: int) -> int | None:
@@ -166,12 +166,12 @@ class Hits:
 
     def in_rows(self, first: int, stop: int, columns: Iterable[str]) -> set[Cell]:
         """The hits in these rows and columns."""
-        known = self._columns
+        bits = self._columns
         return {
             (row, name)
             for name in columns
-            if name in known
-            for row in known[name].between(first, min(stop, self.num_rows)).tolist()
+            if name in bits
+            for row in bits[name].between(first, min(stop, self.num_rows)).tolist()
         }
 
     def rows_of(self, column: str) -> np.ndarray:
@@ -204,25 +204,25 @@ class Hits:
         return None if hit is None else (hit, True)
 
     def _from(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
-        known = self._searched_columns(columns)
-        places = [at for at, name in known if at >= place and (row, name) in self]
+        searched_columns = self._searched_columns(columns)
+        places = [at for at, name in searched_columns if at >= place and (row, name) in self]
         if places:
             return row, columns[min(places)]
         rows = [
             (row_after, at)
-            for at, name in known
+            for at, name in searched_columns
             if (row_after := self._columns[name].next(row + 1)) is not None
         ]
         return (min(rows)[0], columns[min(rows)[1]]) if rows else None
 
     def _up_to(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
-        known = self._searched_columns(columns)
-        places = [at for at, name in known if at < place and (row, name) in self]
+        searched_columns = self._searched_columns(columns)
+        places = [at for at, name in searched_columns if at < place and (row, name) in self]
         if places:
             return row, columns[max(places)]
         rows = [
             (row_before, at)
-            for at, name in known
+            for at, name in searched_columns
             if (row_before := self._columns[name].previous(row)) is not None
         ]
         return (max(rows)[0], columns[max(rows)[1]]) if rows else None

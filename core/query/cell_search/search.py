@@ -207,11 +207,11 @@ class RowPlaces:
             rows = self._rows[positions]
             return np.asarray(rows[rows >= 0])
         places = self.before(positions)
-        known = self._deleted_positions if self._positions is None else self._positions
-        if not len(known):
+        sorted_positions = self._deleted_positions if self._positions is None else self._positions
+        if not len(sorted_positions):
             return positions if self._positions is None else np.asarray(places[:0])
-        at = np.searchsorted(known, positions)
-        is_known = known[np.minimum(at, len(known) - 1)] == positions
+        at = np.searchsorted(sorted_positions, positions)
+        is_known = sorted_positions[np.minimum(at, len(sorted_positions) - 1)] == positions
         return np.asarray(places[is_known if self._positions is not None else ~is_known])
 
     def before(self, positions: Any) -> Any:

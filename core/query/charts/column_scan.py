@@ -206,12 +206,12 @@ class ColumnScan:
 
     def figures(self) -> tuple[int, dict[str, ColumnFigures]]:
         """The number of rows, and the figures of each role. Raises `OutsidePlaces` for NaN and infinities."""
-        kept = _KeptValues()
+        collector = _KeptValues()
 
         def measure(piece: Piece, file: OpenFile) -> tuple[int, dict[str, ColumnFigures]]:
             rows = self._rows(piece, file)
             complete = rows.complete()
-            kept.add(complete)
+            collector.add(complete)
             has_nulls = any(array.null_count for array in rows.arrays.values())
             return rows.count, {
                 role: _figures_of(rows.values(role) if has_nulls else complete[role], array.type)
@@ -219,7 +219,7 @@ class ColumnScan:
             }
 
         parts = self._each(measure)
-        self._kept = kept.parts
+        self._kept = collector.parts
         return sum(rows for rows, _ in parts), {
             role: _together([figures[role] for _, figures in parts]) for role in self._columns
         }

@@ -108,15 +108,17 @@ class Dimension:
         return Predicate(self.column, "is_null") | condition if NULL in keys else condition
 
     def _value_filter(self, keys: set[int]) -> Filter | None:
-        known = [place.low for place in self.places if place.key >= 0]
-        chosen = [place.low for place in self.places if place.key in keys and place.key >= 0]
-        chosen += [None] if NULL in keys else []
-        if any(isinstance(value, float) and math.isnan(value) for value in chosen):
+        all_values = [place.low for place in self.places if place.key >= 0]
+        chosen_values = [place.low for place in self.places if place.key in keys and place.key >= 0]
+        chosen_values += [None] if NULL in keys else []
+        if any(isinstance(value, float) and math.isnan(value) for value in chosen_values):
             return None
         if OTHERS not in keys:
-            return value_filter(self.column, self.type, chosen)
-        leftover = all_of([Predicate(self.column, "nin", tuple(known)), Predicate(self.column, "not_null")])
-        return value_filter(self.column, self.type, chosen) | leftover if chosen else leftover
+            return value_filter(self.column, self.type, chosen_values)
+        leftover = all_of(
+            [Predicate(self.column, "nin", tuple(all_values)), Predicate(self.column, "not_null")]
+        )
+        return value_filter(self.column, self.type, chosen_values) | leftover if chosen_values else leftover
 
     def range_between(self, left: float, right: float) -> tuple[Place, ...]:
         """The places that overlap a section of the axis."""

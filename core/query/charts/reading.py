@@ -157,10 +157,10 @@ class _ChartQuery(ChartRows):
         unit = self._unit(role, extent, most) if is_moment(kind) else ""
         if unit and (role in (X, Y) or unit_count(kind, extent, unit) <= most):
             column = f"k{role}"
-            made = axis_of(kind, exp.column(column))
-            assert made is not None
+            axis = axis_of(kind, exp.column(column))
+            assert axis is not None
             moments_of = Moments(name, kind, unit, role)
-            return _Keys((moments_of.key,), made.value.sql("duckdb"), (column,), moments_of)
+            return _Keys((moments_of.key,), axis.value.sql("duckdb"), (column,), moments_of)
         ranges = Ranges.between(name, kind, extent, most, self._is_log(role), exp.column(role))
         return _Keys((ranges.key,), f"k{role}", (f"k{role}",), ranges)
 
@@ -251,9 +251,9 @@ class _ChartQuery(ChartRows):
                 f" ORDER BY figure DESC NULLS LAST, v LIMIT {most - 1}",
                 v=kind,
             )
-        shown = len(answer) if groups <= most else min(most - 1, len(answer))
-        others = groups - shown
-        answer = answer.slice(0, shown)
+        num_shown = len(answer) if groups <= most else min(most - 1, len(answer))
+        others = groups - num_shown
+        answer = answer.slice(0, num_shown)
         in_order = not text or (self._spec.kind in (LINE, AREA, HEAT_MAP) and role in (X, Y))
         if in_order or role == PANELS:
             answer = answer.take(pc.sort_indices(answer["v"]))
@@ -261,18 +261,18 @@ class _ChartQuery(ChartRows):
         values = list(python_values(from_duckdb(answer.select(["v"]), plain).column("v")))
         nulls = role in (COLOR, PANELS) and self._counts[f"{role}_n"] < self._counts["n"]
         if others:
-            self._say_others(role, shown, groups, "highest" if by_figure else "most frequent")
+            self._say_others(role, num_shown, groups, "highest" if by_figure else "most frequent")
         dimension = values_dimension(self._names[role], kind, values, nulls, others)
         if text and values:  # DuckDB compares a constant list only once per dictionary entry
             listed = exp.Array(expressions=[exp.Literal.string(value) for value in values]).sql("duckdb")
         else:
             listed = self._source.constants(f"top_{role}", answer["v"])
         if not others:
-            made = f"coalesce(list_position({listed}, {column}) - 1, {NULL})"
-            return _Keys((role,), made, (column,), dimension)
+            key = f"coalesce(list_position({listed}, {column}) - 1, {NULL})"
+            return _Keys((role,), key, (column,), dimension)
         raw = (f"list_position({listed}, {role})", f"({role} IS NULL)")
-        made = f"CASE WHEN {column}0 THEN {NULL} ELSE coalesce({column} - 1, {OTHERS}) END"
-        return _Keys(raw, made, (column, f"{column}0"), dimension)
+        key = f"CASE WHEN {column}0 THEN {NULL} ELSE coalesce({column} - 1, {OTHERS}) END"
+        return _Keys(raw, key, (column, f"{column}0"), dimension)
 
     @property
     def _has_highest(self) -> bool:
@@ -280,9 +280,9 @@ class _ChartQuery(ChartRows):
         which can be high by chance if they cover few rows."""
         return MEASURE in self._names and self._spec.aggregate in ("sum", "max", "distinct")
 
-    def _say_others(self, role: str, shown: int, groups: int, which: str) -> None:
+    def _say_others(self, role: str, num_shown: int, groups: int, which: str) -> None:
         name = self._names[role]
-        self._remarks.append(f"{name}: the {shown:,} {which} of {groups:,} values, the rest as 'others'")
+        self._remarks.append(f"{name}: the {num_shown:,} {which} of {groups:,} values, the rest as 'others'")
 
     # ------------------------------------------------------------------ figures
 
@@ -293,8 +293,8 @@ class _ChartQuery(ChartRows):
     def _made(keys: Mapping[str, _Keys], figures: str, whole: bool = True) -> str:
         """SELECT the keys from the grouped columns, as BIGINT if `whole`."""
         kind = "::BIGINT" if whole else ""
-        made = [f"({key.made}){kind} AS {_COLUMN_OF[role]}" for role, key in keys.items()]
-        return f"SELECT {', '.join([*made, figures])}"
+        key_columns = [f"({key.made}){kind} AS {_COLUMN_OF[role]}" for role, key in keys.items()]
+        return f"SELECT {', '.join([*key_columns, figures])}"
 
     def _groups(self, keys: Mapping[str, _Keys]) -> pa.Table:
         band = (

@@ -43,18 +43,18 @@ class ChartRows:
     def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusts_footers: bool) -> None:
         self._spec, self._job, self._source = spec, job, rows
         fields = rows.fields
-        known = {one.name: one.type for one in fields.columns}
-        reached = {name: fields.at_path(name) for name in spec.columns if name in known}
-        self.types = known
-        problem = spec.problem(known)
+        types = {one.name: one.type for one in fields.columns}
+        reached = {name: fields.at_path(name) for name in spec.columns if name in types}
+        self.types = types
+        problem = spec.problem(types)
         if problem:
             raise BadQuery(f"{place}: this chart cannot be drawn", problem)
-        named = {X: spec.x, PANELS: spec.panels}
-        named |= {Y: spec.y} if spec.has_y else {}
-        named |= {MEASURE: spec.measure} if spec.has_measure else {}
-        named |= {COLOR: spec.color} if spec.has_color else {}
-        named |= {SIZE: spec.size} if spec.has_size else {}
-        self._names = {role: name for role, name in named.items() if name}
+        column_names = {X: spec.x, PANELS: spec.panels}
+        column_names |= {Y: spec.y} if spec.has_y else {}
+        column_names |= {MEASURE: spec.measure} if spec.has_measure else {}
+        column_names |= {COLOR: spec.color} if spec.has_color else {}
+        column_names |= {SIZE: spec.size} if spec.has_size else {}
+        self._names = {role: name for role, name in column_names.items() if name}
         self._values = {
             role: (reached[name][0].identifier, reached[name][2].sql("duckdb"))
             for role, name in self._names.items()
@@ -131,32 +131,32 @@ class ChartRows:
 
     def _figures_of_columns(self) -> dict[str, Any]:
         """The figures by role and name; figures that are cached for the same rows are not computed again."""
-        wanted = {"n": ("count(*)", "n", ("", "rows"))}
+        requests = {"n": ("count(*)", "n", ("", "rows"))}
         for role, name in self._names.items():
-            wanted[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
+            requests[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
             if self._has_extent(role):
                 for end, function in (("low", "min"), ("high", "max")):
                     place = axis_of(self._type(role), exp.column(f"{role}_{end}"))
                     assert place is not None
                     outer = place.value.sql("duckdb")
-                    wanted[f"{role}_{end}"] = f"{function}({role})", outer, (name, end)
+                    requests[f"{role}_{end}"] = f"{function}({role})", outer, (name, end)
                 if self._may_be_few(role):
                     inner = f"approx_count_distinct({role})"
-                    wanted[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
+                    requests[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
             elif role == MEASURE and self._measures_numbers:
-                wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
+                requests["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
         token = self._source.token
-        known = {
+        cached_figures = {
             one: None if token is None else figure_cache.get((token, *key))
-            for one, (_, _, key) in wanted.items()
+            for one, (_, _, key) in requests.items()
         }
-        known |= self._stated(known) if self._trusts_footers else {}
-        missing = {one: parts for one, parts in wanted.items() if known[one] is None}
+        cached_figures |= self._stated(cached_figures) if self._trusts_footers else {}
+        missing = {one: parts for one, parts in requests.items() if cached_figures[one] is None}
         for one, value in self._read_figures(missing).items() if missing else ():
-            known[one] = (value,)
+            cached_figures[one] = (value,)
             if token is not None:
-                figure_cache.put((token, *wanted[one][2]), (value,))
-        return {one: value[0] for one, value in known.items() if value is not None}
+                figure_cache.put((token, *requests[one][2]), (value,))
+        return {one: value[0] for one, value in cached_figures.items() if value is not None}
 
     def _read_figures(self, missing: Mapping[str, tuple[str, str, tuple[str, str]]]) -> dict[str, Any]:
         """Compute at least the missing figures."""
@@ -185,21 +185,21 @@ class ChartRows:
     def _remembered(self, about: tuple[object, ...], read: Callable[[], pa.Table]) -> pa.Table:
         """Read a small answer about the same rows only once."""
         token = self._source.token
-        known = None if token is None else figure_cache.get((token, *about))
-        if known is None:
-            known = (read(),)
+        figures = None if token is None else figure_cache.get((token, *about))
+        if figures is None:
+            figures = (read(),)
             if token is not None:
-                figure_cache.put((token, *about), known)
-        answer: pa.Table = known[0]
+                figure_cache.put((token, *about), figures)
+        answer: pa.Table = figures[0]
         return answer
 
-    def _stated(self, known: Mapping[str, tuple[Any] | None]) -> dict[str, tuple[Any]]:
+    def _stated(self, cached_figures: Mapping[str, tuple[Any] | None]) -> dict[str, tuple[Any]]:
         """The unknown figures of columns whose extremes the footers of files state."""
         extremes_by_name = dict[str, tuple[Any]]()
         for role, name in self._names.items():
-            figures = [one for one in known if one.startswith(f"{role}_")]
+            figures = [one for one in cached_figures if one.startswith(f"{role}_")]
             kind = self._type(role)
-            if kind_of(kind) not in _STATED or all(known[figure] for figure in figures):
+            if kind_of(kind) not in _STATED or all(cached_figures[figure] for figure in figures):
                 continue
             is_sum = role == MEASURE and self._spec.aggregate in ("mean", "sum")
             is_range = self._has_extent(role) and not self._may_be_few(role)

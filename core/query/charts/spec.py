@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.errors import BadQuery, instead_of, shown
+from lamella.core.errors import BadQuery, instead_of, short_text
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.query.functions.times import UNITS
 
@@ -77,8 +77,8 @@ class ChartSpec:
         measure = self.measure if self.has_measure else ""
         y = self.y if self.has_y else ""
         size = self.size if self.has_size else ""
-        named = (self.x, y, measure, self.color if self.has_color else "", self.panels, size)
-        return tuple(dict.fromkeys(name for name in named if name))
+        names = (self.x, y, measure, self.color if self.has_color else "", self.panels, size)
+        return tuple(dict.fromkeys(name for name in names if name))
 
     @property
     def has_y(self) -> bool:
@@ -126,13 +126,13 @@ class ChartSpec:
     def from_json(cls, item: Any) -> ChartSpec:
         """Raises `BadQuery` if `item` is not a chart."""
         if not isinstance(item, Mapping):
-            raise BadQuery(f"{shown(item)} is not a chart", fix="Give a dict with its 'kind'")
-        known = {field.name: field.type for field in fields(cls)}
+            raise BadQuery(f"{short_text(item)} is not a chart", fix="Give a dict with its 'kind'")
+        types = {field.name: field.type for field in fields(cls)}
         for name, value in item.items():
-            if name not in known:
-                raise BadQuery(f"a chart has no '{shown(name)}'", fix=instead_of(str(name), list(known)))
-            if not isinstance(value, bool if known[name] == "bool" else str):
-                raise BadQuery(f"{shown(value)} is not a '{name}' of a chart")
+            if name not in types:
+                raise BadQuery(f"a chart has no '{short_text(name)}'", fix=instead_of(str(name), list(types)))
+            if not isinstance(value, bool if types[name] == "bool" else str):
+                raise BadQuery(f"{short_text(value)} is not a '{name}' of a chart")
         spec = cls(**{"kind": "", **item})
         spec.check()
         return spec
@@ -145,7 +145,7 @@ class ChartSpec:
             (self.unit or UNITS[0], UNITS, "unit of time"),
         ):
             if word not in words:
-                raise BadQuery(f"there is no {what} {shown(word)}", fix=instead_of(word, list(words)))
+                raise BadQuery(f"there is no {what} {short_text(word)}", fix=instead_of(word, list(words)))
 
     def as_kind(self, kind: str, types: Types) -> ChartSpec:
         """Another type of chart with the same columns, as far as it can show them."""
@@ -292,10 +292,10 @@ def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
 def suggest(names: Sequence[str], types: Types) -> ChartSpec:
     """The chart that suits these columns by their types, with the first columns preferred; a bar chart
     without a column if none can be drawn."""
-    known = [name for name in names if fits(BAR, "x", types.get(name))]
-    moments = [name for name in known if is_moment(types[name])]
-    numbers = [name for name in known if is_on_line(types[name]) and name not in moments]
-    categories = [name for name in known if name not in moments and name not in numbers]
+    axis_columns = [name for name in names if fits(BAR, "x", types.get(name))]
+    moments = [name for name in axis_columns if is_moment(types[name])]
+    numbers = [name for name in axis_columns if is_on_line(types[name]) and name not in moments]
+    categories = [name for name in axis_columns if name not in moments and name not in numbers]
     color = categories[0] if categories else ""
     if moments:
         measure = next((name for name in numbers if is_number(types[name])), "")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.filters.kinds import NUMBERS, TEMPORAL, Kind, kind_of, value_type
 
 _WHOLE = pa.decimal128(38, 0)
@@ -36,7 +36,7 @@ class CellRule:
         tolerance = self.tolerance
         is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
         if not is_number or not 0 <= tolerance < math.inf:
-            raise BadData(f"compare: the tolerance {shown(tolerance)} is not a number of at least 0")
+            raise BadData(f"compare: the tolerance {short_text(tolerance)} is not a number of at least 0")
 
     @property
     def is_about_text(self) -> bool:
@@ -76,10 +76,10 @@ def _of_codes(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Ar
         return None
     codes = []
     for values in (ours, theirs):
-        known = pc.fill_null(pc.index_in(values.dictionary, value_set=ours.dictionary), -1)
+        common_codes = pc.fill_null(pc.index_in(values.dictionary, value_set=ours.dictionary), -1)
         valid = to_numpy(values.is_valid())
         places = np.where(valid, to_numpy(values.indices), 0)
-        codes.append(np.where(valid, to_numpy(known)[places] if len(known) else places, -2))
+        codes.append(np.where(valid, to_numpy(common_codes)[places] if len(common_codes) else places, -2))
     different: np.ndarray = codes[0] != codes[1]
     return different
 

@@ -80,23 +80,23 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def pair_columns(
-    before: Snapshot, after: Snapshot, chosen: Sequence[str] | None = None
+    before: Snapshot, after: Snapshot, names: Sequence[str] | None = None
 ) -> tuple[ColumnPair, ...]:
     """Pair columns by name: those of the later side first, in its order. A table's `_id` is left out, since
-    it is not a value of a row. If `chosen` is given, only these columns are paired.
+    it is not a value of a row. If `names` is given, only these columns are paired.
 
     Raises `UnknownColumn` for a chosen name that one side lacks, and `BadData` if there is no common column.
     """
     ours = {c.name: c for c in before.columns if not _is_row_id(before, c)}
     theirs = {c.name: c for c in after.columns if not _is_row_id(after, c)}
-    for name in chosen or ():
-        for side, known in ((before, ours), (after, theirs)):
-            if name not in known:
-                raise UnknownColumn(name, side.name, list(known))
+    for name in names or ():
+        for side, columns in ((before, ours), (after, theirs)):
+            if name not in columns:
+                raise UnknownColumn(name, side.name, list(columns))
     pairs = [ColumnPair(ours.get(name), column) for name, column in theirs.items()]
     pairs += [ColumnPair(column, None) for name, column in ours.items() if name not in theirs]
-    if chosen is not None:
-        pairs = [pair for pair in pairs if pair.name in chosen]
+    if names is not None:
+        pairs = [pair for pair in pairs if pair.name in names]
     if not any(pair.is_common for pair in pairs):
         raise no_common_column(before, after)
     return tuple(pairs)

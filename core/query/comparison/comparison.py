@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take
-from lamella.core.errors import BadData, shown
+from lamella.core.errors import BadData, short_text
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
 from lamella.core.query.comparison.cells import CellRule, differing, largest_difference
@@ -170,8 +170,8 @@ def compare(
     started, work = time.perf_counter(), job or Job()
     rule = CellRule(tolerance, bool(ignore_case), bool(ignore_space))
     sides = _snapshot(before, work), _snapshot(after, work)
-    chosen = None if columns is None else names_of(columns, "compare: columns")
-    pairs = pair_columns(*sides, chosen)
+    names = None if columns is None else names_of(columns, "compare: columns")
+    pairs = pair_columns(*sides, names)
     keys = suggest_key(*sides, work) if key is None else tuple(names_of(key, "compare: key") if key else ())
     return compare_snapshots(*sides, pairs, keys, rule, work, started, is_unique=key is None)
 
@@ -212,7 +212,7 @@ def _snapshot(rows: Source | Query, job: Job) -> Snapshot:
     if isinstance(rows, Query):
         return snapshot_of_rows(rows.read(job), rows.name)
     if not hasattr(rows, "snapshot"):
-        raise BadData(f"compare was given {shown(rows)}", fix="Give a table, an opened file or a query")
+        raise BadData(f"compare was given {short_text(rows)}", fix="Give a table, an opened file or a query")
     return whole_snapshot(rows, job)
 
 

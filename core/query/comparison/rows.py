@@ -215,12 +215,12 @@ class ComparedRows:
         return pair
 
 
-def _among(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _among(values: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which values are in an ascending array, and where."""
-    if not len(known):
+    if not len(candidates):
         return np.zeros(len(values), bool), np.zeros(len(values), np.int64)
-    where = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return known[where] == values, where
+    where = np.minimum(np.searchsorted(candidates, values), len(candidates) - 1)
+    return candidates[where] == values, where
 
 
 def _there(column: Column | None) -> Column:

@@ -23,8 +23,8 @@ def part(name: str) -> Callable[[Sequence[Value]], TypedSql]:
 
     def compile_call(values: Sequence[Value]) -> TypedSql:
         kind = values[0].type
-        known = is_.is_timestamp(kind) or (is_.is_time(kind) if name in _OF_CLOCKS else is_.is_date(kind))
-        return (func("date_part", text(name), _local(values[0])), pa.int64()) if known else None
+        fits = is_.is_timestamp(kind) or (is_.is_time(kind) if name in _OF_CLOCKS else is_.is_date(kind))
+        return (func("date_part", text(name), _local(values[0])), pa.int64()) if fits else None
 
     return compile_call
 

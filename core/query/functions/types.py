@@ -35,20 +35,20 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     """The type of a column that holds values of all these types; None if there is none. Floats with other
     numbers become float64, as far as `cast_exactly` finds that it can represent them; whole numbers int64;
     decimals one with room for all."""
-    known = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
-    if len(known) <= 1:
-        return known[0] if known else pa.null()
-    families = {kind_of(kind) for kind in known}
+    types = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
+    if len(types) <= 1:
+        return types[0] if types else pa.null()
+    families = {kind_of(kind) for kind in types}
     if families <= NUMBERS:
-        return _number(known, families)
+        return _number(types, families)
     if families == {Kind.TEXT}:
         return pa.string()
     if families == {Kind.BINARY}:
         return pa.binary()
-    if families == {Kind.TIMESTAMP} and len({kind.tz is None for kind in known}) == 1:
-        return pa.timestamp(_finest([kind.unit for kind in known]), known[0].tz)
-    if all(is_.is_duration(kind) for kind in known):
-        return pa.duration(_finest([kind.unit for kind in known]))
+    if families == {Kind.TIMESTAMP} and len({kind.tz is None for kind in types}) == 1:
+        return pa.timestamp(_finest([kind.unit for kind in types]), types[0].tz)
+    if all(is_.is_duration(kind) for kind in types):
+        return pa.duration(_finest([kind.unit for kind in types]))
     return None
 
 
@@ -177,8 +177,8 @@ def extreme(name: str) -> Callable[[Sequence[Value]], TypedSql]:
 
 
 def when(values: Sequence[Value]) -> TypedSql:
-    condition, *chosen = values
-    common = in_common(chosen) if is_.is_boolean(condition.type) else None
+    condition, *results = values
+    common = in_common(results) if is_.is_boolean(condition.type) else None
     return common and (case(condition.sql, *common[0]), common[1])
 
 

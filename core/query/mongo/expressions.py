@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from lamella.core.errors import BadQuery, nearest, shown
+from lamella.core.errors import BadQuery, nearest, short_text
 from lamella.core.filters.expr import Filter, Not, Predicate, Reference, all_of, any_of
 from lamella.core.query.expressions import DEEPEST, ColumnReference, Condition, Constant, Expression, call
 from lamella.core.query.steps import Aggregate, How, Pipeline, Step
@@ -132,9 +132,9 @@ WAYS_OUT = {
 }
 
 
-def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping[str, str]) -> BadQuery:
+def unknown(place: str, kind: str, key: Any, names: Iterable[str], ways: Mapping[str, str]) -> BadQuery:
     """The error for an unknown name. `ways` are alternatives to what MongoDB has and queries here lack."""
-    listed = list(known)
+    listed = list(names)
     message = f"{place}: there is no {kind} {key!r}"
     if key in ways:
         return BadQuery(message, "MongoDB has it, but queries here do not", ways[key])
@@ -146,12 +146,12 @@ def single(place: str, kind: str, value: Any, example: str) -> tuple[str, Any]:
     """The only key of a dict, and its value."""
     if not isinstance(value, Mapping) or len(value) != 1:
         raise BadQuery(
-            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write a dict with one key: {example}"
+            f"{place}: {short_text(value)} is not a valid {kind}", fix=f"Write a dict with one key: {example}"
         )
     ((key, operand),) = value.items()
     if not isinstance(key, str) or not key.startswith("$"):
         raise BadQuery(
-            f"{place}: {shown(value)} is not a valid {kind}",
+            f"{place}: {short_text(value)} is not a valid {kind}",
             fix=f"Begin its name with a dollar sign: {example}",
         )
     return key, operand
@@ -164,7 +164,7 @@ def arguments(
     takes = [*needed, *optional]
     if not isinstance(value, Mapping):
         raise BadQuery(
-            f"{place}: {name} takes a dict, not {shown(value)}", fix=f"Its keys are: {', '.join(takes)}"
+            f"{place}: {name} takes a dict, not {short_text(value)}", fix=f"Its keys are: {', '.join(takes)}"
         )
     for key in value:
         if key not in takes:
@@ -179,7 +179,7 @@ def whole(place: str, name: str, value: Any, least: int) -> int:
     """A whole number, such as a number of rows; it may be written as a float, as in MongoDB."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     if not fits or value < least:
-        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {shown(value)}")
+        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {short_text(value)}")
     return int(value)
 
 
@@ -310,8 +310,8 @@ class ExpressionReader:
             and not any(str(k).startswith("$") for k in operand)
         ):
             needed, optional = operator.names[: operator.least], operator.names[operator.least :]
-            named = arguments(self.place, key, operand, needed, optional)
-            return [named[name] for name in operator.names if name in named]
+            values = arguments(self.place, key, operand, needed, optional)
+            return [values[name] for name in operator.names if name in values]
         operands = list(operand) if isinstance(operand, list | tuple) else [operand]
         if not operator.least <= len(operands) <= operator.most:
             count = f"{operator.least}" if operator.least == operator.most else f"{operator.least} or more"
@@ -415,8 +415,8 @@ def read_accumulator(name: str, spec: Any, reading: ExpressionReader) -> Iterato
     elif key in _SIMPLE:
         yield name, Aggregate(_SIMPLE[key], reading.value(operand))
     else:
-        known = [*_FURTHER, *_SIMPLE, "$percentile"]
-        raise unknown(reading.place, "accumulator", key, known, _WAYS_OUT)
+        names = [*_FURTHER, *_SIMPLE, "$percentile"]
+        raise unknown(reading.place, "accumulator", key, names, _WAYS_OUT)
 
 
 def _sum(operand: Any, reading: ExpressionReader) -> Aggregate:

@@ -10,7 +10,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.nested_values import names_within, place_of
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadQuery, UnknownColumn, shown
+from lamella.core.errors import BadQuery, UnknownColumn, short_text
 from lamella.core.filters.expr import Predicate, columns_read
 from lamella.core.query.expressions import Call, ColumnReference, Condition, Constant, Expression, call
 from lamella.core.query.mongo.expressions import (
@@ -44,9 +44,9 @@ def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
     if not _uses_replaced(values):
         return _then_compute(rows, (*reading.hidden_columns, *values))
     apart = [(reading.fresh(name), value) for name, value in values]
-    named = [(name, ColumnReference(inner)) for (name, _), (inner, _) in zip(values, apart, strict=True)]
+    columns = [(name, ColumnReference(inner)) for (name, _), (inner, _) in zip(values, apart, strict=True)]
     reading.hidden_columns.extend(apart)
-    return _then_compute(rows, (*reading.hidden_columns, *named))
+    return _then_compute(rows, (*reading.hidden_columns, *columns))
 
 
 def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
@@ -135,7 +135,7 @@ def bucket_stage(rows: Rows, spec: Any) -> Rows:
     output = parts.get("output", {COUNT: {"$sum": 1}})
     if not isinstance(output, Mapping) or ID in output:
         raise BadQuery(
-            f"{rows.name}: the output of $bucket is {shown(output)}", fix='Write {"n": {"$sum": 1}}'
+            f"{rows.name}: the output of $bucket is {short_text(output)}", fix='Write {"n": {"$sum": 1}}'
         )
     reading = ExpressionReader(rows, output)
     edges = _edges(parts["boundaries"], rows.name)
@@ -150,14 +150,18 @@ def bucket_stage(rows: Rows, spec: Any) -> Rows:
 def count_stage(rows: Rows, name: Any) -> Rows:
     """$count: the number of rows; for no rows the answer is empty, as in MongoDB."""
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
-        raise BadQuery(f"{rows.name}: $count takes a name, not {shown(name)}", fix='Write {"$count": "n"}')
+        raise BadQuery(
+            f"{rows.name}: $count takes a name, not {short_text(name)}", fix='Write {"$count": "n"}'
+        )
     return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
 
 
 def sort_by_count_stage(rows: Rows, key: Any) -> Rows:
     """$sortByCount: the values of an expression with their counts, most frequent first."""
     if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
-        raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {shown(key)}", fix='Write "$carrier"')
+        raise BadQuery(
+            f"{rows.name}: $sortByCount takes a field, not {short_text(key)}", fix='Write "$carrier"'
+        )
     return group_stage(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
 
 
@@ -165,10 +169,10 @@ def _by(
     rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: ExpressionReader
 ) -> Rows:
     """Group the rows by keys with these names; aggregates see the rows as they were."""
-    named = {name: accumulator for name, accumulator in spec.items() if name != ID}
+    accumulators = {name: accumulator for name, accumulator in spec.items() if name != ID}
     aggregates = [
         result
-        for name, accumulator in named.items()
+        for name, accumulator in accumulators.items()
         for result in read_accumulator(name, accumulator, reading)
     ]
     before = [(reading.fresh("key"), value) for _name, value in keys]
@@ -406,7 +410,8 @@ def apply_stages(rows: R, stages: Any) -> R:
     """
     if not isinstance(stages, list | tuple):
         raise BadQuery(
-            f"{rows.name}: aggregate takes a list of stages, not {shown(stages)}", fix=f"Write [{_EXAMPLE}]"
+            f"{rows.name}: aggregate takes a list of stages, not {short_text(stages)}",
+            fix=f"Write [{_EXAMPLE}]",
         )
     waiting = [single(rows.name, "stage", stage, _EXAMPLE) for stage in reversed(stages)]
     answer: Rows = rows

@@ -105,8 +105,8 @@ def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr
 
 def approximate_distinct(node: exp.ApproxDistinct, context: Context) -> exp.Expr:
     """Sail 0.7 counts distinct floats only as text."""
-    value, known = node.this, context.type_of(node.this)
-    if known is not None and is_.is_floating(known):
+    value, kind = node.this, context.type_of(node.this)
+    if kind is not None and is_.is_floating(kind):
         value = spark_cast(without_sign_of_zero(value, context), "STRING")
     return call("approx_count_distinct", value)
 
@@ -174,8 +174,8 @@ def values_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
 
 def mode(node: exp.Mode, context: Context) -> exp.Expr:
     value = node.this.this if isinstance(node.this, exp.Order) else node.this
-    known = context.type_of(value)
-    if known is None or not is_.is_boolean(known):
+    kind = context.type_of(value)
+    if kind is None or not is_.is_boolean(kind):
         return call("mode", value, exp.true())
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
@@ -185,12 +185,12 @@ def mode(node: exp.Mode, context: Context) -> exp.Expr:
 def extreme(node: Any, context: Context) -> exp.Expr:
     """The minimum or maximum. Sail 0.7 returns varying extremes if there are NaNs, and none if all values are
     infinite, so both are counted separately. NaN is the greatest number."""
-    known, value = context.type_of(node.this), node.this
-    if known is None or not is_.is_floating(known):
-        return node if known is None else with_type(node, known)
+    kind, value = context.type_of(node.this), node.this
+    if kind is None or not is_.is_floating(kind):
+        return node if kind is None else with_type(node, kind)
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
-    least, name = isinstance(node, exp.Min), "FLOAT" if is_.is_float32(known) else "DOUBLE"
+    least, name = isinstance(node, exp.Min), "FLOAT" if is_.is_float32(kind) else "DOUBLE"
     endless = spark_cast(exp.Literal.string("inf" if least else "-inf"), name)
     nan = spark_cast(exp.Literal.string("NaN"), name)
     nans = call("count_if", call("isnan", value.copy()))
@@ -211,7 +211,7 @@ def extreme(node: Any, context: Context) -> exp.Expr:
         expression = case(
             exp.GT(this=nans, expression=whole(0)), nan, exp.Coalesce(this=inside, expressions=[ends])
         )
-    return _mark_composed(with_type(expression, known))
+    return _mark_composed(with_type(expression, kind))
 
 
 def avg(node: exp.Avg, context: Context) -> exp.Expr:

@@ -342,8 +342,8 @@ class SparkCompiler(Compiler):
         parts = {step.rows: rows, **{name: self.scan(source) for name, source in step.tables}}
         types = {field.name: field.type for node in parts.values() for field in node.fields.columns}
         body = to_spark(step.text.strip().rstrip(";"), Context(types))
-        named = ", ".join(f"{_quote(name)} AS ({self._with_names(node)})" for name, node in parts.items())
-        sql = f"WITH {named} SELECT * FROM ({body})"
+        tables = ", ".join(f"{_quote(name)} AS ({self._with_names(node)})" for name, node in parts.items())
+        sql = f"WITH {tables} SELECT * FROM ({body})"
         stored = self.server.schema(sql, self.job)
         refuse_twice(stored.names, rows.fields.place)
         self.has_order = False

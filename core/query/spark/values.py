@@ -48,24 +48,24 @@ def cast(node: exp.Cast, context: Context) -> exp.Expr:
     """Casts to whole numbers round in DuckDB, and truncate in Spark; floats and instants are written as text
     differently."""
     safe, value = isinstance(node, exp.TryCast), node.this
-    known, kinds = context.type_of(value), cast_kind(node)
+    kind, kinds = context.type_of(value), cast_kind(node)
     name = spark_type(node.to)
     if name is None:
         raise NotInDialect(f"the type {node.to.sql('duckdb')} has no equivalent in Spark")
-    if known is not None and kinds is not None and is_.is_string(kinds):
-        if is_.is_floating(known):
+    if kind is not None and kinds is not None and is_.is_string(kinds):
+        if is_.is_floating(kind):
             raise NotInDialect(
                 "numbers with a fraction are written as text differently in Spark",
                 "Round them first, or keep them as numbers",
             )
-        if is_.is_timestamp(known) and known.tz is not None:
+        if is_.is_timestamp(kind) and kind.tz is not None:
             raise NotInDialect(
                 "times with a zone are written as text differently in Spark", "Keep them as times"
             )
-    if known is not None and kinds is not None and (is_.is_integer(kinds) or name == "DECIMAL(38, 0)"):
-        if is_.is_floating(known):
+    if kind is not None and kinds is not None and (is_.is_integer(kinds) or name == "DECIMAL(38, 0)"):
+        if is_.is_floating(kind):
             value = call("rint", value)
-        elif is_.is_decimal(known) and known.scale > 0:
+        elif is_.is_decimal(kind) and kind.scale > 0:
             value = call("round", value, whole(0))
     return spark_cast(value, name, safe)
 
@@ -77,23 +77,23 @@ def floor(name: str) -> Rule:
     """Spark returns a 64-bit integer, which cannot represent large floats."""
 
     def rule(node: Any, context: Context) -> exp.Expr:
-        value, known = node.this, context.type_of(node.this)
-        if known is None:
+        value, kind = node.this, context.type_of(node.this)
+        if kind is None:
             raise NotInDialect(f"{name}() of a value whose type is unknown", "Cast it first")
-        if not is_.is_floating(known):
+        if not is_.is_floating(kind):
             return call(name, value)
         small = exp.LT(this=call("abs", value.copy()), expression=spark_cast(whole(2**52), "DOUBLE"))
-        return with_type(case(small, spark_cast(call(name, value.copy()), "DOUBLE"), value), known)
+        return with_type(case(small, spark_cast(call(name, value.copy()), "DOUBLE"), value), kind)
 
     return rule
 
 
 def round_value(node: exp.Round, context: Context) -> exp.Expr:
     """Spark rounds the decimal digits of a float, DuckDB the float times a power of ten."""
-    value, known, digits = node.this, context.type_of(node.this), node.args.get("decimals")
+    value, kind, digits = node.this, context.type_of(node.this), node.args.get("decimals")
     if digits is None:
         digits = whole(0)
-    if known is None or not is_.is_floating(known):
+    if kind is None or not is_.is_floating(kind):
         return call("round", value, digits)
     places = int(digits.sql())
     if not places:
@@ -106,7 +106,7 @@ def round_value(node: exp.Round, context: Context) -> exp.Expr:
         this=call("abs", value.copy()),
         expression=spark_cast(exp.Literal.string(f"1e{300 - abs(places)}"), "DOUBLE"),
     )
-    return with_type(case(finite, rounded, value.copy()), known)
+    return with_type(case(finite, rounded, value.copy()), kind)
 
 
 def sign(node: exp.Sign, context: Context) -> exp.Expr:
@@ -192,8 +192,8 @@ def compare(node: Any, context: Context) -> Any:
 def sort_key(node: exp.Ordered, context: Context) -> exp.Expr:
     """Sort. 0 and -0 are equal, and NaN of any sign is the greatest number: Sail 0.7 sorts a negative NaN
     first."""
-    known, value = context.type_of(node.this), node.this
-    if known is not None and is_.is_floating(known):
+    kind, value = context.type_of(node.this), node.this
+    if kind is not None and is_.is_floating(kind):
         value = call("nanvl", value, spark_cast(exp.Literal.string("NaN"), "DOUBLE"))
         value = exp.Add(this=value, expression=spark_cast(whole(0), "DOUBLE"))
     node.set("this", value)
@@ -220,8 +220,8 @@ def nan_or_null(node: Any, _context: Context) -> exp.Expr:
 
 def is_finite(node: Any, context: Context) -> exp.Expr:
     (value,) = arguments(node)
-    known = context.type_of(value)
-    if known is not None and not is_.is_floating(known):
+    kind = context.type_of(value)
+    if kind is not None and not is_.is_floating(kind):
         return not_null(value)
     number = spark_cast(value, "DOUBLE")
     endless = spark_cast(exp.Literal.string("inf"), "DOUBLE")
@@ -253,20 +253,20 @@ def date_part(node: Any, context: Context) -> exp.Expr:
 
 def date_trunc(node: Any, context: Context) -> exp.Expr:
     """Truncate a time. Spark returns an instant, even for local times."""
-    known = context.type_of(node.this)
+    kind = context.type_of(node.this)
     truncated = call("date_trunc", exp.Literal.string(node.args["unit"].name.casefold()), node.this)
-    if known is None or not is_.is_timestamp(known):
+    if kind is None or not is_.is_timestamp(kind):
         return truncated
-    return with_type(truncated if known.tz is not None else spark_cast(truncated, "TIMESTAMP_NTZ"), known)
+    return with_type(truncated if kind.tz is not None else spark_cast(truncated, "TIMESTAMP_NTZ"), kind)
 
 
 def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
     """Convert between instants and local times; in the session's own zone a cast does both."""
     zone, value = node.expressions
-    known = context.type_of(value)
-    if zone.name.casefold() not in ("utc", "etc/utc") or known is None or not is_.is_timestamp(known):
+    kind = context.type_of(value)
+    if zone.name.casefold() not in ("utc", "etc/utc") or kind is None or not is_.is_timestamp(kind):
         raise NotInDialect("only the time zone UTC is supported on Spark", "Compute with times in UTC")
-    zoned = known.tz is not None
+    zoned = kind.tz is not None
     converted = spark_cast(value, "TIMESTAMP_NTZ" if zoned else "TIMESTAMP")
     return with_type(converted, pa.timestamp("us", None if zoned else "UTC"))
 
@@ -436,7 +436,7 @@ def trim(node: exp.Trim, _context: Context) -> exp.Expr:
 
 
 def length_of(node: Any, context: Context) -> exp.Expr:
-    known = context.type_of(node.this)
-    nested = known is not None and (is_.is_list(known) or is_.is_large_list(known))
+    kind = context.type_of(node.this)
+    nested = kind is not None and (is_.is_list(kind) or is_.is_large_list(kind))
     is_list = nested or (isinstance(node.this, exp.Anonymous) and node.this.this in ("filter", "array"))
     return call("array_size" if is_list else "length", node.this)

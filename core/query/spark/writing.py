@@ -111,7 +111,7 @@ def with_type(expression: exp.Expr, kind: pa.DataType) -> exp.Expr:
 
 
 def without_sign_of_zero(value: exp.Expr, context: Context) -> exp.Expr:
-    known = context.type_of(value)
-    if known is None or not is_.is_floating(known):
+    kind = context.type_of(value)
+    if kind is None or not is_.is_floating(kind):
         return value
     return exp.Add(this=value, expression=spark_cast(whole(0), "DOUBLE"))

@@ -94,9 +94,9 @@ def _unreadable(text: str, reason: str) -> BadSql:
 def _refuse_other_clauses(tree: exp.Expr) -> None:
     """Refuse unknown clauses: leaving them out could widen the change."""
     target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-    for part, known in ((tree, _CLAUSES[type(tree)]), (target, {"this", "alias"})):
+    for part, clauses in ((tree, _CLAUSES[type(tree)]), (target, {"this", "alias"})):
         for clause, said in part.args.items():
-            if said and clause not in known:
+            if said and clause not in clauses:
                 what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
                 raise _refusal(what, f"Leave it out: {_sql_text(said)}")
     if target.alias_column_names:
@@ -116,9 +116,9 @@ def _inserting(tree: exp.Expr) -> ChangeStatement:
     if rows is None:
         raise _refusal("INSERT without rows", "Give VALUES or a SELECT")
     columns = [name.name for name in tree.this.expressions] if isinstance(tree.this, exp.Schema) else None
-    named = None if columns is None else tuple(columns)
+    names = None if columns is None else tuple(columns)
     return ChangeStatement(
-        "insert", _name(tree.this), _question(rows, tree), named, bool(tree.args.get("by_name"))
+        "insert", _name(tree.this), _question(rows, tree), names, bool(tree.args.get("by_name"))
     )
 
 

@@ -460,8 +460,8 @@ class _Search:
             return True
         if last.text != ",":
             return False
-        items, known = self._statement.here.items, {lexeme.start for lexeme in before}
-        return _ends_in_from([item for item in items if isinstance(item, _Group) or item.start in known])
+        items, starts = self._statement.here.items, {lexeme.start for lexeme in before}
+        return _ends_in_from([item for item in items if isinstance(item, _Group) or item.start in starts])
 
     def _tables(self) -> Iterator[Proposal]:
         for cte in self._statement.ctes:

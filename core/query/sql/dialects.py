@@ -119,10 +119,10 @@ def place_in_format(text: str, place: int, formatted: str) -> int:
         for lexeme in lexemes(formatted[new.start : new.stop])
         if lexeme.text.casefold() == word.text.casefold()
     )
-    found = next(itertools.islice(same, number - 1, None), None)
-    if found is None:
+    match = next(itertools.islice(same, number - 1, None), None)
+    if match is None:
         return new.start
-    return new.start + min(found.start + place - part.start - word.start, found.stop)
+    return new.start + min(match.start + place - part.start - word.start, match.stop)
 
 
 def _format_statement(text: str, line: int) -> str:

@@ -17,7 +17,7 @@ from lamella.core.query.sql.rows_read import (
     MEMORY_SCANS,
     RowsRead,
     TableFiles,
-    dropped_by,
+    dropped_rows,
     scan_of,
 )
 from lamella.core.query.sql.run import SqlRequest, run_sql, tables_of
@@ -153,7 +153,7 @@ class _PlanReader:
         info = dict(node.get("extra_info") or {})
         estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
         timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
-        below = dropped_by(node) or dropped
+        below = dropped_rows(node) or dropped
         details = (
             self._detail(key, value, node) for key, value in info.items() if value and key != "Function"
         )
@@ -172,7 +172,7 @@ class _PlanReader:
         """What an operator does; `dropped` rows of the table above it are deleted or replaced."""
         kind, info = _engine_name(node), node.get("extra_info") or {}
         if kind in _JOINS:
-            if dropped_by(node):
+            if dropped_rows(node):
                 return "Leave out deleted rows"
             return _TYPES_OF_JOINS.get(str(info.get("Join Type", "")), "Join") + _JOINS[kind]
         if kind in FILE_SCANS:
@@ -196,13 +196,13 @@ class _PlanReader:
                 return f"Table: {', '.join(dict.fromkeys(self._files[path].name for path in paths))}"
             text = ", ".join(paths)
         else:
-            named = [self._named(part, node) for part in parts]
+            texts = [self._with_column_names(part, node) for part in parts]
             own = (POSITION, f"{POSITION} = {POSITION}")
-            text = ", ".join(part for part in named if part not in own and not _REFERENCE.search(part))
+            text = ", ".join(part for part in texts if part not in own and not _REFERENCE.search(part))
         text = _WORDS.sub(lambda word: self._names.get(word[0], word[0]), text.replace(OWN_NAMES, ""))
         return f"{key}: {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}" if text else ""
 
-    def _named(self, text: str, node: Mapping[str, Any]) -> str:
+    def _with_column_names(self, text: str, node: Mapping[str, Any]) -> str:
         """An expression with the names of columns in place of their positions, as far as they are known."""
         inputs = node.get("children", ())
         sides = text.split(_SAME) if len(inputs) == 2 else [text]
@@ -222,7 +222,7 @@ class _PlanReader:
             written = own if isinstance(own, list) else [own]
         else:
             return self._columns(inputs[0]) if kind in _KEEPS_COLUMNS and len(inputs) == 1 else []
-        return [self._named(str(part), node) for part in written]
+        return [self._with_column_names(str(part), node) for part in written]
 
 
 def _with_names(text: str, columns: Sequence[str]) -> str:

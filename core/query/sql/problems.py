@@ -80,10 +80,10 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
         return _span_of_name(message, text)
     start = place + column
     stop = min(len(text), start + max(1, carets))
-    named = _NAMES.search(message.partition("\n")[0])
-    if named is not None and named[1].casefold() not in text[start:stop].casefold():
-        near = text.find(named[1], max(place, start - _ASIDE), start + _ASIDE)  # wide letters count as two
-        start, stop = (near, near + len(named[1])) if near >= 0 else (start, stop)
+    match = _NAMES.search(message.partition("\n")[0])
+    if match is not None and match[1].casefold() not in text[start:stop].casefold():
+        near = text.find(match[1], max(place, start - _ASIDE), start + _ASIDE)  # wide letters count as two
+        start, stop = (near, near + len(match[1])) if near >= 0 else (start, stop)
     return (start, stop) if start <= len(text) else None
 
 

@@ -84,7 +84,7 @@ def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: i
     return RowsRead(rows, scan.is_exact and scan.rows == num_rows, scan.row_groups)
 
 
-def dropped_by(node: Mapping[str, Any]) -> int:
+def dropped_rows(node: Mapping[str, Any]) -> int:
     """The number of deleted and replaced rows that an operator of a profile leaves out of its other input; 0
     if that is not what it does."""
     info = node.get("extra_info") or {}
@@ -133,6 +133,6 @@ def _scans(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: in
     scan = scan_of(node, files, dropped)
     if scan is not None:
         yield scan
-    dropped = dropped_by(node) or dropped
+    dropped = dropped_rows(node) or dropped
     for inner in node.get("children", ()):
         yield from _scans(inner, files, dropped)

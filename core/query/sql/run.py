@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.types import holds
-from lamella.core.errors import BadData, BadSql, UnknownTable, shown
+from lamella.core.errors import BadData, BadSql, UnknownTable, short_text
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp, qualifying, scopes, sqlglot
 from lamella.core.query.duckdb_source import Decodings
@@ -67,7 +67,16 @@ def _is_alike(answer: pa.DataType, kind: pa.DataType) -> bool:
     return True
 
 
-_HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.Paren, exp.Coalesce)
+_PASSING_CALLS = (
+    exp.Min,
+    exp.Max,
+    exp.First,
+    exp.Last,
+    exp.AnyValue,
+    exp.IgnoreNulls,
+    exp.Paren,
+    exp.Coalesce,
+)
 """Expressions that return one of their arguments."""
 _COUNTED_ROWS = re.compile(r"\bcount\s*\(\s*\*\s*\)")
 _SELECT = re.compile(r"\bselect\b")
@@ -96,8 +105,10 @@ def column_types(
     """For each column of the answer, the type of the table column that it passes through; None if it is
     computed or cannot be determined."""
     nothing: list[pa.DataType | None] = [None] * len(columns)
-    named = [c for snapshot in tables.values() for c in snapshot.columns if _is_named(c.name, statement)]
-    otherwise = [c.name.lower() for c in named if changes_type(c.type)]
+    used_columns = [
+        c for snapshot in tables.values() for c in snapshot.columns if _is_named(c.name, statement)
+    ]
+    otherwise = [c.name.lower() for c in used_columns if changes_type(c.type)]
     if not _may_hand_on(statement.text, otherwise):
         return nothing
     types = {
@@ -151,12 +162,12 @@ def _outputs(scope: scopes.Scope, types: Types) -> list[pa.DataType | None]:
 def _origin(value: exp.Expr, scope: scopes.Scope, types: Types) -> pa.DataType | None:
     if isinstance(value, exp.Alias):
         return _origin(value.this, scope, types)
-    if isinstance(value, _HANDED_ON):
+    if isinstance(value, _PASSING_CALLS):
         origins = [_origin(part, scope, types) for part in (value.this, *value.expressions)]
         return origins[0] if all(kind == origins[0] for kind in origins) else None
     if not isinstance(value, exp.Column):
         return None
-    named, source = scope.selected_sources.get(value.table, (None, None))
+    node, source = scope.selected_sources.get(value.table, (None, None))
     if isinstance(source, scopes.Scope):
         names, kinds = getattr(source.expression, "named_selects", []), _outputs(source, types)
     elif isinstance(source, exp.Table) and not source.args.get("pivots"):
@@ -164,14 +175,14 @@ def _origin(value: exp.Expr, scope: scopes.Scope, types: Types) -> pa.DataType |
         names, kinds = list(own), list(own.values())
     else:
         return None
-    called = _column_aliases(named, names)
+    called = _column_aliases(node, names)
     place = called.index(value.name.lower()) if value.name.lower() in called else len(kinds)
     return kinds[place] if place < len(kinds) else None
 
 
-def _column_aliases(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
+def _column_aliases(node: exp.Expr | None, names: Sequence[str]) -> list[str]:
     """The names of columns under the alias of a table, which may rename the first few: `t AS x(a, b)`."""
-    anew = named.alias_column_names if isinstance(named, exp.Table) else []
+    anew = node.alias_column_names if isinstance(node, exp.Table) else []
     return [name.lower() for name in (*anew, *names[len(anew) :])]
 
 
@@ -286,8 +297,8 @@ def _parse_request(
         return statement, snapshots_of(statement.tables, sources, request.as_of, request.files, job)
     except (BadSql, UnknownTable) as error:
         refused = (t.name for t in statement.tables if f"'{t.name}'" in error.what) if statement else ()
-        named = error.name if isinstance(error, UnknownTable) else next(iter(refused), "")
-        error.span = error.span or place_of(str(error), text) or place_of_name(named, text)
+        name = error.name if isinstance(error, UnknownTable) else next(iter(refused), "")
+        error.span = error.span or place_of(str(error), text) or place_of_name(name, text)
         raise
 
 
@@ -356,7 +367,7 @@ def _answer(
     if request.only_columns:  # limit() adds numbers to repeated names
         empty = collect_table(relation.limit(0), memory_limit(), job)
         return in_types(empty.rename_columns(relation.columns), kinds)
-    return in_types(collect_table(relation, request.memory or memory_limit(), job, _LESS), kinds)
+    return in_types(collect_table(relation, request.memory or memory_limit(), job, _ADVICE), kinds)
 
 
 def _bind(
@@ -389,7 +400,7 @@ def _values(parameters: Parameters | None) -> Any:
         return parameters
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, Sequence):
         raise BadData(
-            f"parameters={shown(parameters)} are not values for a statement",
+            f"parameters={short_text(parameters)} are not values for a statement",
             fix="Give a list for ?, or a dict for $name",
         )
     return list(parameters)
@@ -400,7 +411,7 @@ def _confinement_of(request: SqlRequest, sources: Sources, tables: Mapping[str, 
     problem = "" if request.memory is None else _memory_problem(request.memory)
     if problem:
         raise BadData(
-            f"{sources.place}: memory={shown(request.memory)} is {problem}",
+            f"{sources.place}: memory={short_text(request.memory)} is {problem}",
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
     if request.files:
@@ -420,16 +431,16 @@ def _memory_problem(memory: object) -> str:
 
 def _file_error(error: Exception, text: str) -> BadSql:
     """The error for a file, with the position of its name in the statement."""
-    named = re.search(r'"([^"]+)"', str(error))
-    place = text.find(named[1]) if named is not None else -1
+    match = re.search(r'"([^"]+)"', str(error))
+    place = text.find(match[1]) if match is not None else -1
     reason = str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0]
     problem = BadSql(
         "the statement may not read that file",
         f"{reason}. Statements can read only what was opened",
         OR_ALLOW_FILES,
     )
-    if named is not None and place >= 0:
-        problem.span = place, place + len(named[1])
+    if match is not None and place >= 0:
+        problem.span = place, place + len(match[1])
     return problem
 
 
@@ -450,7 +461,7 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
         )
 
 
-_LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or raise the limit: memory="
+_ADVICE = "Ask for fewer rows or columns (LIMIT, WHERE), or raise the limit: memory="
 _REFUSED_WAYS = re.compile(
     r",? or SET [a-z_]+=.*?(?=\.$|\.\s)|\s*(?:Please try installing and loading|Use SET ).*", re.DOTALL
 )

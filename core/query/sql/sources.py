@@ -53,14 +53,14 @@ def snapshots_of(
 
     Raises `UnknownTable`, `BadSql` for a file that may not be read, and the errors of datasets.
     """
-    known = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
+    names = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
     snapshots: dict[str, Snapshot] = {}
     if isinstance(as_of, Mapping):
-        as_of = {_source_name(name, known, sources): when for name, when in as_of.items()}
-    _refuse_lookalikes([known[t.name] for t in tables if t.name in known])
+        as_of = {_source_name(name, names, sources): when for name, when in as_of.items()}
+    _refuse_lookalikes([names[t.name] for t in tables if t.name in names])
     for table in tables:
         job.check()
-        name = known.get(table.name, known.get(table.name.casefold()))
+        name = names.get(table.name, names.get(table.name.casefold()))
         if name is None:
             dataset = _file(table, sources, files)
         else:
@@ -69,9 +69,9 @@ def snapshots_of(
     return snapshots
 
 
-def _source_name(name: str, known: Mapping[str, str], sources: Sources) -> str:
+def _source_name(name: str, names: Mapping[str, str], sources: Sources) -> str:
     text_of(name, f"{sources.place}: the table name")
-    source = known.get(name, known.get(name.casefold()))
+    source = names.get(name, names.get(name.casefold()))
     if source is None:
         raise UnknownTable(name, sources.place, sources.names)
     return source
@@ -168,8 +168,8 @@ def _is_of_files_alone(snapshot: Snapshot) -> bool:
 def _named_columns(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
     """The columns that the statement names: binding a wide table takes longer than many queries of a few
     columns."""
-    named = statement.columns or ()
-    return tuple(c for c in snapshot.columns if c.name.casefold() in named)
+    columns = statement.columns or ()
+    return tuple(c for c in snapshot.columns if c.name.casefold() in columns)
 
 
 def _least_columns(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:

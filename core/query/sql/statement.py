@@ -362,7 +362,7 @@ def _replace_table(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
     return written[:first] + f'"{view}" AS {alias} '.encode() + _sample(written[first:stop]) + written[stop:]
 
 
-def _sample(named: bytes) -> bytes:
+def _sample(reference: bytes) -> bytes:
     """The TABLESAMPLE clause, which is part of the table's name."""
-    places = [start for word, start in _words(named.decode()) if word == "tablesample"]
-    return named[places[-1] :] if places else b""
+    places = [start for word, start in _words(reference.decode()) if word == "tablesample"]
+    return reference[places[-1] :] if places else b""

@@ -33,9 +33,9 @@ _numbers = count()
 def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tuple[Sql, dict[str, Source]]:
     """Make `text` a step, in which the rows before it are called `rows`; return it with the other datasets
     that it names. Nothing runs. Raises `BadSql` for anything but one SELECT, and `UnknownTable`."""
-    named = tables_named(text, rows)
+    tables = tables_named(text, rows)
     sources: dict[str, Source] = {}
-    for name in named:
+    for name in tables:
         if name.casefold() != rows.casefold():
             source = find(name)
             if source is None:
@@ -44,13 +44,13 @@ def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tupl
     return Sql(text, rows, tuple((name, name) for name in sources)), sources
 
 
-def tables_named(text: str, *known: str) -> list[str]:
+def tables_named(text: str, *rows: str) -> list[str]:
     """The tables that one SELECT names. Raises `BadSql` for anything else, and for functions that read
     files."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise BadSql(f"a statement must be text of at most {LONGEST:,} characters")
     with cursor(Job(), "the statement", Confinement()) as own:
-        statement = parse_statement(text, known, own)
+        statement = parse_statement(text, rows, own)
     if first_word(text) not in _BEGINS or statement.functions is None:
         raise BadSql(
             f"{first_word(text).upper()} cannot be a step", "A step is one SELECT", "Write it as a SELECT"

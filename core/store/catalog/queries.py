@@ -39,7 +39,7 @@ def settle_format(catalog: CatalogAccess) -> None:
         # The content first: another program may create the same store between the two reads.
         is_empty = not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
         written = int(catalog.rows("PRAGMA user_version")[0][0])
-        known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
+        is_ours = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
     except (sqlite3.DatabaseError, StoreProblem) as error:
         cause = error.__cause__ or error
         if isinstance(cause, sqlite3.Error):
@@ -49,7 +49,7 @@ def settle_format(catalog: CatalogAccess) -> None:
         _create(catalog)
         return
     foreign = foreign_objects(catalog)
-    if not known:
+    if not is_ours:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
     if written not in MIGRATIONS and written < FORMAT_VERSION:
         raise not_a_catalog(catalog.path, f"its format is {written}, which does not exist")
@@ -352,8 +352,8 @@ class Catalog(CatalogAccess):
         """Write the catalog as it is now to `path`; return the files that the copy names, with their
         checksums."""
         with self._reading:
-            named = write_copy(self._reader, path, _NAMED_FILES)
-        return dict(checked_rows(self.path, "data_files", ("path", "checksum"), named.items()))
+            files = write_copy(self._reader, path, _NAMED_FILES)
+        return dict(checked_rows(self.path, "data_files", ("path", "checksum"), files.items()))
 
     def paths(self) -> set[str]:
         """All data and change files that a version of any table names."""

@@ -475,8 +475,8 @@ class Removal:
 
     def _queue(self, table_id: int, gone: Sequence[tuple[Any, ...]]) -> None:
         """Queue files for removal, except those that are still named, because an undo names files again."""
-        named = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
-        named_paths = {path for (path,) in self._connection.execute(named, {"table": table_id})}
+        queries = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
+        named_paths = {path for (path,) in self._connection.execute(queries, {"table": table_id})}
         self._connection.executemany(
             "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
             " VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
 from lamella.core.arrow.types import exact_cast
-from lamella.core.errors import BadFilter, shown
+from lamella.core.errors import BadFilter, short_text
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Predicate
 from lamella.core.filters.kinds import ORDERED_KINDS, kind_of
@@ -32,7 +32,7 @@ _LARGEST_DIGITS = 38
 def read_number(operand: Any) -> Number:
     value = natural(operand)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise Refusal(f"it takes a number, not {shown(value)}")
+        raise Refusal(f"it takes a number, not {short_text(value)}")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise Refusal(f"{value} is larger than any integer type holds", "Give a Decimal")
     return value
@@ -177,14 +177,16 @@ def read_bits(operand: Any) -> Bits:
     """Parse `{"and": 12}`, likewise with "or" and "xor", or several of them, which are applied in the given
     order."""
     if not isinstance(operand, Mapping) or not operand or not set(operand) <= set(_BITWISE):
-        raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {shown(operand)}")
+        raise Refusal(
+            f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {short_text(operand)}"
+        )
     return tuple((name, _bits(name, value)) for name, value in operand.items())
 
 
 def _bits(name: str, value: Any) -> int:
     number = natural(value)
     if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**64:
-        raise Refusal(f"'{name}' takes a 64-bit integer, not {shown(value)}")
+        raise Refusal(f"'{name}' takes a 64-bit integer, not {short_text(value)}")
     return number
 
 
@@ -239,7 +241,9 @@ def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:
     try:
         return to_numpy(mask(bind(Predicate("value", beyond, (bound,)), table.schema, "it"), table))
     except BadFilter as error:
-        raise Refusal(f"{shown(bound)} cannot be compared with {values.type} values", error.why) from error
+        raise Refusal(
+            f"{short_text(bound)} cannot be compared with {values.type} values", error.why
+        ) from error
 
 
 def is_ordered(kind: pa.DataType) -> bool:
@@ -255,7 +259,9 @@ def read_moment(operand: Any) -> pa.DataType:
     columns keep theirs."""
     named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
     if operand is not True and not (named and len(operand) == 1):
-        raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {shown(operand)}")
+        raise Refusal(
+            f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {short_text(operand)}"
+        )
     return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
 
 

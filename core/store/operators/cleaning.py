@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.errors import shown
+from lamella.core.errors import short_text
 from lamella.core.filters.kinds import value_type
 from lamella.core.store.operators.values import Refusal
 
@@ -30,7 +30,7 @@ def read_case(operand: Any) -> str:
 
 def _word(operand: Any, words: tuple[str, ...]) -> str:
     if not isinstance(operand, str) or operand not in words:
-        raise Refusal(f"it does not know {shown(operand)}", f"Give one of {', '.join(words)}")
+        raise Refusal(f"it does not know {short_text(operand)}", f"Give one of {', '.join(words)}")
     return operand
 
 
@@ -75,7 +75,7 @@ _CASES: dict[str, Callable[[pa.Array], pa.Array]] = {
 def read_digits(operand: Any) -> int:
     if isinstance(operand, bool) or not isinstance(operand, int) or abs(operand) > MOST_DIGITS:
         raise Refusal(
-            f"it takes the number of digits after the decimal point, not {shown(operand)}",
+            f"it takes the number of digits after the decimal point, not {short_text(operand)}",
             "Give 2, 0, or -3 for thousands",
         )
     return operand

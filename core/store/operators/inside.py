@@ -102,8 +102,8 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
     places = np.where(within == number, len(items) + rows, lists.starts[rows] + within)
     exists = (within == number) | (within < lists.lengths[rows])
     pool = pa.concat_arrays([items, inner])
-    picked = pool.take(from_numpy(np.where(exists, places, 0), valid=exists))
-    return as_array(Lists(lengths, lists.valid | present, picked))
+    new_items = pool.take(from_numpy(np.where(exists, places, 0), valid=exists))
+    return as_array(Lists(lengths, lists.valid | present, new_items))
 
 
 def _refuse_padding(added: np.ndarray, number: int) -> None:
@@ -181,10 +181,10 @@ class _Documents:
         field = self._fields.get(self._key, nulls(len(self._values)))
         if not self._is_in_rest.any():
             return field
-        known = [whole(python_value(value)) for value in field]
+        values = [whole(python_value(value)) for value in field]
         key = self._key
         try:
-            return array_of([rest.get(key, own) for rest, own in zip(self._rests, known, strict=True)])
+            return array_of([rest.get(key, own) for rest, own in zip(self._rests, values, strict=True)])
         except Refusal as refusal:
             raise Refusal(f"its values in '{REST}' have several types", "Change each separately") from refusal
 

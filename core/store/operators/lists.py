@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.equality import Lists, as_array, differs, is_list, lists_of
-from lamella.core.errors import BadFilter, UnknownColumn, shown
+from lamella.core.errors import BadFilter, UnknownColumn, short_text
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.to_arrow import mask
@@ -157,7 +157,7 @@ def pull_matching(values: pa.Array, condition: Any) -> pa.Array:
 
 def read_list(operand: Any) -> tuple[Any, ...]:
     if isinstance(operand, (str, bytes, Mapping)) or not isinstance(operand, Sequence):
-        raise Refusal(f"it takes a list of values, not {shown(operand)}")
+        raise Refusal(f"it takes a list of values, not {short_text(operand)}")
     return tuple(operand)
 
 
@@ -172,7 +172,7 @@ def pull_values(values: pa.Array, listed: tuple[Any, ...]) -> pa.Array:
 
 def read_end(operand: Any) -> int:
     if isinstance(operand, bool) or operand not in (1, -1):
-        raise Refusal(f"it takes 1 for the last item or -1 for the first, not {shown(operand)}")
+        raise Refusal(f"it takes 1 for the last item or -1 for the first, not {short_text(operand)}")
     return int(operand)
 
 
@@ -221,8 +221,8 @@ def _equal_to(items: pa.Array, place: int) -> np.ndarray:
 
 def _refuse_unknown_field(items: pa.DataType, path: tuple[str, ...]) -> None:
     if path and not pa.types.is_null(items) and not has_place(items, path):
-        known = [items.field(i).name for i in range(items.num_fields)] if pa.types.is_struct(items) else []
-        listing = f"There are: {', '.join(known)}" if known else "Sort by 1 or -1"
+        names = [items.field(i).name for i in range(items.num_fields)] if pa.types.is_struct(items) else []
+        listing = f"There are: {', '.join(names)}" if names else "Sort by 1 or -1"
         raise Refusal(f"$sort by '{'.'.join(path)}', which its items do not have", listing)
 
 
@@ -248,16 +248,16 @@ def _items_of(operand: Mapping[str, Any]) -> tuple[Any, ...]:
     return read_list(operand["$each"])
 
 
-def _refuse_other_modifiers(operand: Mapping[str, Any], known: Sequence[str]) -> None:
+def _refuse_other_modifiers(operand: Mapping[str, Any], modifiers: Sequence[str]) -> None:
     for name in operand:
-        if name not in known:
-            raise Refusal(f"there is no modifier '{name}'", f"There are: {', '.join(known)}")
+        if name not in modifiers:
+            raise Refusal(f"there is no modifier '{name}'", f"There are: {', '.join(modifiers)}")
 
 
 def _whole(operand: Mapping[str, Any], name: str) -> int | None:
     value = operand.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise Refusal(f"{name} takes a whole number, not {shown(value)}")
+        raise Refusal(f"{name} takes a whole number, not {short_text(value)}")
     return value
 
 
@@ -268,5 +268,5 @@ def _sort_keys(order: Any) -> tuple[tuple[tuple[str, ...], bool], ...]:
     orders = order if isinstance(order, Mapping) else {"": order}
     for direction in orders.values():
         if isinstance(direction, bool) or direction not in (1, -1):
-            raise Refusal(f"$sort takes 1 or -1, or these by field, not {shown(order)}")
+            raise Refusal(f"$sort takes 1 or -1, or these by field, not {short_text(order)}")
     return tuple((tuple(n.split(".")) if n else (), d == -1) for n, d in orders.items())

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 from lamella.core.arrow.types import ID, exact_cast
-from lamella.core.errors import shown
+from lamella.core.errors import short_text
 from lamella.core.filters.kinds import NUMBERS, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
@@ -51,9 +51,9 @@ class RowContext:
 
     def compute(self, expression: Expression) -> pa.Array:
         """Compute one value for each row. Raises `LamellaError` for a value that cannot be computed."""
-        known = {**self.values, ID: from_numpy(self.ids)}
-        names = [name for name in dict.fromkeys(columns_in(expression)) if name in known]
-        data = pa.Table.from_arrays([known[name] for name in names or [ID]], names=names or [ID])
+        columns = {**self.values, ID: from_numpy(self.ids)}
+        names = [name for name in dict.fromkeys(columns_in(expression)) if name in columns]
+        data = pa.Table.from_arrays([columns[name] for name in names or [ID]], names=names or [ID])
         name = _free_name(data.column_names)
         query = query_of(SnapshotSource(snapshot_of_rows(data, self.table)))
         table = query.with_steps((Compute(((name, expression),)), Select((name,)))).read(self.job)
@@ -107,7 +107,7 @@ def read_expression(operand: Any) -> Computation:
     if isinstance(operand, Expression | Named):
         return Computation(expression_of(operand))
     raise Refusal(
-        f"it takes an expression, not {shown(operand)}", "Write 'price * 1.19', or col('price') * 1.19"
+        f"it takes an expression, not {short_text(operand)}", "Write 'price * 1.19', or col('price') * 1.19"
     )
 
 
@@ -157,11 +157,11 @@ def read_filling(operand: Any) -> Filling:
             return Filling(source=operand["from"])
         if set(operand) == {"from"}:
             raise Refusal(
-                f"it does not know the source {shown(operand['from'])}",
+                f"it does not know the source {short_text(operand['from'])}",
                 f"Give one of {', '.join(SOURCES)}",
             )
         if set(operand) != {"value"}:
-            raise Refusal(f"it takes a value, or a source of values, not {shown(operand)}", _FILLING)
+            raise Refusal(f"it takes a value, or a source of values, not {short_text(operand)}", _FILLING)
         operand = operand["value"]
     if operand is None:
         raise Refusal("it takes a value, not None", _FILLING)
@@ -248,9 +248,9 @@ def refuse_unknown_columns(operand: Computation, types: Mapping[str, pa.DataType
     from lamella.core.query.fields import Field, Fields
     from lamella.core.query.functions.table import type_expression
 
-    known = {**types, ID: pa.int64()}
+    columns = {**types, ID: pa.int64()}
     if text is not None:
-        parse_expression(text, known)
+        parse_expression(text, columns)
         return
-    fields = Fields("the table", tuple(Field(name, kind, name) for name, kind in known.items()))
+    fields = Fields("the table", tuple(Field(name, kind, name) for name, kind in columns.items()))
     type_expression(operand.expression, fields)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, REST
-from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
+from lamella.core.errors import BadData, UnknownColumn, UnknownName, short_text
 from lamella.core.query.expressions import columns_in
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.operators import arithmetic, cleaning, texts
@@ -145,14 +145,14 @@ def assignments(operators: Operators, columns: Sequence[Column], table: str) -> 
     `BadData` for operands that do not fit, and for two operators that change the same path."""
     if not isinstance(operators, Mapping):
         raise BadData(
-            f"{table}: an update takes a dict of operators, not {shown(operators)}",
+            f"{table}: an update takes a dict of operators, not {short_text(operators)}",
             fix="Give {'$set': {'n': 1}}",
         )
     types = {c.name: c.type for c in columns}
-    known = [(_operator(name, table), operands) for name, operands in operators.items()]
+    rules = [(_operator(name, table), operands) for name, operands in operators.items()]
     edits = [
         _assignment(operator, path, operand, types, table)
-        for operator, operands in known
+        for operator, operands in rules
         for path, operand in _operands(operator.name, operands, table).items()
     ]
     _refuse_conflicts(edits, table)
@@ -190,7 +190,7 @@ def _operator(name: str, table: str) -> Operator:
 def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
     if not isinstance(operands, Mapping) or not all(isinstance(path, str) for path in operands):
         raise BadData(
-            f"{table}: {name} takes operands by column, not {shown(operands)}",
+            f"{table}: {name} takes operands by column, not {short_text(operands)}",
             fix=f"Give {{'{name}': {{column: …}}}}",
         )
     for path in operands:
@@ -218,7 +218,7 @@ def _assignment(
 
 def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: str) -> Path:
     if not isinstance(operand, str) or not operand:
-        raise Refusal(f"it takes the new name, not {shown(operand)}")
+        raise Refusal(f"it takes the new name, not {short_text(operand)}")
     target = _check_path(operand, types, table, creates=True)
     if any(step.isdigit() for step in (*path.steps, *target.steps)):
         raise Refusal("items of lists cannot be moved")
@@ -258,8 +258,8 @@ def _with_fields(name: str, kind: pa.DataType) -> dict[str, pa.DataType]:
     path."""
     paths = {name: kind}
     for field in kind if pa.types.is_struct(kind) else ():
-        known = kind.get_field_index(field.name) >= 0
-        if known and field.name not in ("", REST) and "." not in field.name:
+        exists = kind.get_field_index(field.name) >= 0
+        if exists and field.name not in ("", REST) and "." not in field.name:
             paths |= _with_fields(f"{name}.{field.name}", field.type)
     return paths
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.errors import shown
+from lamella.core.errors import short_text
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.phrases import quantity
@@ -48,7 +48,7 @@ def read_replacement(operand: Any) -> Replacement:
     """Parse an operand; raise `Refusal` for an invalid one, or for a pattern or groups that RE2 does not
     accept."""
     if not isinstance(operand, Mapping) or not {"find", "with"} <= operand.keys() <= set(_KEYS):
-        raise Refusal(f"it takes a dict with 'find' and 'with', not {shown(operand)}", _EXAMPLE)
+        raise Refusal(f"it takes a dict with 'find' and 'with', not {short_text(operand)}", _EXAMPLE)
     find, template = operand["find"], operand["with"]
     if not isinstance(find, str) or not isinstance(template, str):
         raise Refusal("'find' and 'with' must be texts", _EXAMPLE)

@@ -14,7 +14,7 @@ import pytest
 from lamella import col
 from lamella.core.errors import BadFilter
 from lamella.core.filters.binding import BoundPredicate, bind
-from lamella.core.filters.to_arrow import FEW_WANTED, mask
+from lamella.core.filters.to_arrow import FEW_VALUES, mask
 from lamella.core.filters.values import are_exact, convert, narrow_values
 
 
@@ -133,7 +133,7 @@ def test_a_column_among_the_values_is_refused() -> None:
         bind(col("x").is_in([1, col("y")]), pa.schema([("x", pa.int64()), ("y", pa.int64())]), "rows")
 
 
-@pytest.mark.parametrize("many", [1, FEW_WANTED, FEW_WANTED + 1])
+@pytest.mark.parametrize("many", [1, FEW_VALUES, FEW_VALUES + 1])
 @pytest.mark.parametrize(
     "kind", [pa.int8(), pa.float32(), pa.decimal128(21, 2), pa.string(), pa.binary(), pa.bool_()], ids=str
 )

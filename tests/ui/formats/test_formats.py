@@ -40,7 +40,7 @@ from lamella.ui.formats.formats import (
     figure_formats,
     fitting,
     form_of,
-    formatted,
+    format_texts,
     kinds_for,
 )
 from lamella.ui.formats.shading import Rule, Shading
@@ -51,7 +51,7 @@ PLAIN = st.floats(-1e15, 1e15)
 
 
 def shown(value: Any, kind: str, type_: pa.DataType | None = None, **options: Any) -> str | None:
-    return formatted(pa.array([value], type_), Format(kind, **options))[0]
+    return format_texts(pa.array([value], type_), Format(kind, **options))[0]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_days_and_times_of_day() -> None:
 
 def test_a_day_before_christ_or_far_away_is_written_all_the_same() -> None:
     days = pa.array([-1_000_000, 10_000_000], pa.date32())
-    assert all(re.search(r"\d{4,}$", text) for text in formatted(days, Format("date", date="day_name")))
+    assert all(re.search(r"\d{4,}$", text) for text in format_texts(days, Format("date", date="day_name")))
 
 
 @given(PLAIN, st.integers(0, 20))
@@ -262,7 +262,7 @@ def test_every_kind_that_is_offered_can_write_values_of_the_type(values) -> None
             {},
             *({name: value} for name in known.options if name in CHOICES for value in CHOICES[name]),
         ]:
-            texts = formatted(pa.chunked_array([values]), Format(known.id, **choice))
+            texts = format_texts(pa.chunked_array([values]), Format(known.id, **choice))
             assert len(texts) == 3 and (texts[1] is None) and all(t is None or "\n" not in t for t in texts)
             assert [text is None for text in texts] == [text is None for text in texts.values]
 
@@ -345,8 +345,8 @@ def test_whole_numbers_have_separators_unless_they_are_no_amounts(name: str, has
     values = pa.chunked_array([[1234567, None, -2013, 7]], pa.int32())
     assert (form is not None) == has_separators
     if form is not None:
-        assert list(formatted(values, form)) == ["1,234,567", None, "-2,013", "7"]
-        assert list(formatted(values, form)) == list(BY_ID["number"].write(values, form))
+        assert list(format_texts(values, form)) == ["1,234,567", None, "-2,013", "7"]
+        assert list(format_texts(values, form)) == list(BY_ID["number"].write(values, form))
     assert form_of({}, name, pa.float64()) is None and form_of({}, name, pa.string()) is None
     assert form_of({name: Format()}, name, pa.int32()) is None
 
@@ -361,7 +361,7 @@ def test_whole_numbers_have_separators_unless_they_are_no_amounts(name: str, has
     ],
 )  # fmt: skip
 def test_rounded_numbers(value: float | None, text: str | None) -> None:
-    texts = formatted(pa.chunked_array([[value]], pa.float64()), Format("rounded"))
+    texts = format_texts(pa.chunked_array([[value]], pa.float64()), Format("rounded"))
     assert list(texts) == [text]
     assert texts.values == whole_texts(pa.array([value], pa.float64()))
 

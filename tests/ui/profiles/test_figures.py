@@ -9,7 +9,7 @@ import pytest
 
 from lamella.core.query.profile import ColumnProfile, profile
 from lamella.core.scan.snapshot import snapshot_of_rows
-from lamella.ui.profiles.figures import Figure, ProfileRow, export_table, matches, ordered
+from lamella.ui.profiles.figures import Figure, ProfileRow, export_table, matches, sort_rows
 
 
 def rows_of(**columns: pa.Array) -> list[ProfileRow]:
@@ -26,8 +26,8 @@ def test_order_by_extremes_takes_numbers_then_times_then_texts_and_what_is_missi
         moment=pa.array([dt.datetime(2023, 1, 1)], pa.timestamp("us")),
         nan=pa.array([float("nan")]),
     )
-    up = [row.name for row in ordered(rows, Figure.MAX, False)]
-    down = [row.name for row in ordered(rows, Figure.MAX, True)]
+    up = [row.name for row in sort_rows(rows, Figure.MAX, False)]
+    down = [row.name for row in sort_rows(rows, Figure.MAX, True)]
     assert up[:4] == ["number", "moment", "day", "text"] and set(up[4:]) == {"nothing", "nan"}
     assert down[:4] == ["text", "day", "moment", "number"] and down[4:] == up[4:]
 
@@ -41,8 +41,8 @@ def test_numbers_that_are_no_amounts_have_no_separators_and_frequent_ones_a_shar
 
 def test_columns_that_are_not_read_yet_come_last_whatever_the_order():
     rows = [ProfileRow("a", pa.int64()), *rows_of(b=pa.array([1, 2]), c=pa.array([1, 1]))]
-    assert [row.name for row in ordered(rows, Figure.DISTINCT, False)] == ["c", "b", "a"]
-    assert [row.name for row in ordered(rows, Figure.DISTINCT, True)] == ["b", "c", "a"]
+    assert [row.name for row in sort_rows(rows, Figure.DISTINCT, False)] == ["c", "b", "a"]
+    assert [row.name for row in sort_rows(rows, Figure.DISTINCT, True)] == ["b", "c", "a"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_any_column_has_texts_an_order_and_a_row_to_export(array):
     rows = rows_of(x=array)
     assert all(isinstance(rows[0].text(figure), str) for figure in Figure)
     for figure in Figure:
-        assert ordered(rows, figure, True) == rows
+        assert sort_rows(rows, figure, True) == rows
     assert export_table(rows).num_rows == 1
 
 

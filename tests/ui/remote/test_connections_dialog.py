@@ -80,7 +80,7 @@ def test_a_connection_is_renamed_and_keeps_its_secrets_references(
 ) -> None:
     dialog = open_dialog()
     type_into(dialog, "name", "office")
-    dialog.form.secrets[1].where.setCurrentIndex(dialog.form.secrets[1].where.findData("keyring"))
+    dialog.form.secrets[1].place_box.setCurrentIndex(dialog.form.secrets[1].place_box.findData("keyring"))
     QTest.keyClicks(dialog.form.secrets[1].name, "lab/me")
     with qtbot.waitSignal(dialog.saved):
         dialog.save_button.click()

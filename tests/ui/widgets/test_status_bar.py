@@ -30,7 +30,7 @@ def running(tasks) -> Iterator[Callable[..., object]]:
             while not over.wait(0.06):
                 job.report(1, 2, "rows")
 
-        tasks.read(work, text="Working hard").shown_by = shown_by
+        tasks.read(work, text="Working hard").progress_widget = shown_by
 
     yield start
     over.set()

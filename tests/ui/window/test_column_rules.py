@@ -46,11 +46,11 @@ def test_rules_are_set_and_taken_back_in_one_step(
     table: Table, table_tab: DatasetTab, ask, qtbot, settled
 ) -> None:
     form = ask("note")
-    assert form.default.text() == "" and not form.required.isChecked()
+    assert form.default.text() == "" and not form.required_box.isChecked()
     hint = form.default.fontMetrics().horizontalAdvance(form.default.placeholderText())
     assert form.default.width() >= hint + 2 * (theme.S + 1)  # within its border and padding
     qtbot.keyClicks(form.default, "none yet")
-    QTest.mouseClick(form.required, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(form.required_box, Qt.MouseButton.LeftButton)
     form.unique.setChecked(True)
     QTest.mouseClick(form.apply_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_closed(table_tab))
@@ -58,7 +58,7 @@ def test_rules_are_set_and_taken_back_in_one_step(
     assert table.columns.checks("note") == Checks(required=True, unique=True)
     settled()
     form = ask("note")
-    assert form.default.text() == "none yet" and form.required.isChecked() and form.unique.isChecked()
+    assert form.default.text() == "none yet" and form.required_box.isChecked() and form.unique.isChecked()
     form.default.clear()
     form.apply()
     qtbot.waitUntil(lambda: is_closed(table_tab))
@@ -78,7 +78,7 @@ def test_rules_that_are_not_touched_stay_as_they_are(
     table.columns.set_checks("note", one_of=["x", default])
     table.columns.set_default("note", default)
     form = ask("note")
-    form.required.setChecked(True)
+    form.required_box.setChecked(True)
     form.apply()
     qtbot.waitUntil(lambda: is_closed(table_tab))
     assert table.columns.default("note") == default
@@ -93,7 +93,7 @@ def test_default_and_values_can_change_together(table: Table, table_tab: Dataset
     table.columns.set_default("note", "a")
     version, form = table.version, ask("note")
     form.default.setText("c")
-    form.one_of.setPlainText("c\nd")
+    form.allowed_values.setPlainText("c\nd")
     form.apply()
     qtbot.waitUntil(lambda: is_closed(table_tab))
     assert table.columns.default("note") == "c" and table.columns.checks("note").one_of == ("c", "d")
@@ -105,17 +105,17 @@ def test_checks_that_rows_break_are_refused_in_the_form(
     table: Table, table_tab: DatasetTab, ask, qtbot
 ) -> None:
     form = ask("carrier")
-    form.required.setChecked(True)
-    form.one_of.setPlainText("AA\nUA\n")
+    form.required_box.setChecked(True)
+    form.allowed_values.setPlainText("AA\nUA\n")
     form.apply()
     qtbot.waitUntil(form.reason.isVisible)
     assert "250 rows have null" in form.reason.text() and "_id 2" in form.reason.text()
     assert not table.columns.checks("carrier") and form.apply_button.isEnabled()
-    form.required.setChecked(False)
+    form.required_box.setChecked(False)
     form.apply()
     qtbot.waitUntil(lambda: "other values" in form.reason.text())
     form.default.setText("7")
-    form.one_of.clear()
+    form.allowed_values.clear()
     form.apply()
     qtbot.waitUntil(lambda: is_closed(table_tab))
     assert table.columns.default("carrier") == "7"
@@ -127,7 +127,7 @@ def test_values_that_do_not_fit_the_column_are_refused_as_they_are_typed(ask, qt
     form.apply()
     assert "'soon' does not fit a column of type int32" in form.reason.text()
     form.default.setText("")
-    form.one_of.setPlainText("1\nx")
+    form.allowed_values.setPlainText("1\nx")
     form.apply()
     assert "'x' does not fit" in form.reason.text() and not table.columns.checks("delay")
 

@@ -180,7 +180,7 @@ def test_a_file_is_compared_by_a_key_and_its_differences_applied(
     pq.write_table(later.set_column(0, "delay", [pa.array([9999, *delay[1:]], pa.int32())]), path)
     window.commands["compare"].trigger()
     dialog = dialog_of(qtbot, window, CompareDialog)
-    assert dialog.other.itemText(dialog.other.count() - 1) == A_FILE
+    assert dialog.other_box.itemText(dialog.other_box.count() - 1) == A_FILE
     dialog.add_file(path)
     qtbot.waitUntil(lambda: dialog.is_settled)
     assert dialog.chosen_key == ("note",) and "note identifies the rows of both" in dialog.hint.text()
@@ -196,8 +196,8 @@ def test_a_file_is_compared_by_a_key_and_its_differences_applied(
     ]
     view.apply_action.trigger()
     ask = dialog_of(qtbot, window, ApplyDialog)
-    assert ask.apply_button.text() == "Apply to 2 rows" and not ask.removed.isChecked()
-    ask.removed.click()
+    assert ask.apply_button.text() == "Apply to 2 rows" and not ask.removed_box.isChecked()
+    ask.removed_box.click()
     assert ask.apply_button.text() == "Apply to 3 rows"
     ask.apply_button.click()
     qtbot.waitUntil(lambda: view.comparison.num_rows == 0 and view.is_settled)
@@ -266,8 +266,10 @@ def test_the_sidebar_leads_to_a_comparison(qtbot, window, table_tab, table):
     compare()
     dialog = dialog_of(qtbot, window, CompareDialog)
     assert dialog.title.text() == "Compare flights with" and dialog.hint.text().startswith("Choose a table")
-    assert [dialog.other.itemText(n) for n in range(dialog.other.count())] == [A_FILE], "not with itself"
-    assert dialog.other.currentIndex() == -1 and not dialog.compare_button.isEnabled()
+    assert [dialog.other_box.itemText(n) for n in range(dialog.other_box.count())] == [A_FILE], (
+        "not with itself"
+    )
+    assert dialog.other_box.currentIndex() == -1 and not dialog.compare_button.isEnabled()
 
 
 def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed_table, settled, go_to):

@@ -35,7 +35,7 @@ from lamella.ui.formats.formats import Format
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.slow_tests import examples
-from tests.ui.window.test_monkey import SEED, TEXTS, Monkey, at_rest, confined, unexpected
+from tests.ui.window.test_monkey import SEED, TEXTS, Monkey, confined, idle_flush, unexpected
 
 __all__ = ["confined", "unexpected"]
 
@@ -260,7 +260,7 @@ def test_random_edits_break_nothing(
                 monkey.act()
                 QApplication.processEvents()
                 if number % REST_EVERY == REST_EVERY - 1:
-                    qtbot.waitUntil(partial(at_rest, window))
+                    qtbot.waitUntil(partial(idle_flush, window))
                     for tab in window.tabs.dataset_tabs:
                         check_rows(tab, table)
                 assert not exceptions, exceptions

@@ -302,7 +302,7 @@ def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypa
 
     monkeypatch.setattr(StoreMaintenance, "flush_idle", flush)
     monkeypatch.setattr(QMessageBox, "exec", lambda box: pytest.fail(box.text()))
-    window.at_rest.timer.timeout.emit()
+    window.idle_flush.timer.timeout.emit()
     assert begun.wait(60)
     assert window.close()
 
@@ -345,9 +345,9 @@ def test_left_alone_after_many_changes_the_store_flushes_them(window, table, qtb
 
     with qtbot.waitSignal(window.commits.committed):
         window.commits.run(table, change, "Adding")
-    assert window.at_rest.timer.isActive()
+    assert window.idle_flush.timer.isActive()
     data = table.store.path / "data"  # folders of drafts, beside it, go while one looks
     files = len(list(data.rglob("*.parquet")))
-    window.at_rest.timer.start(0)
+    window.idle_flush.timer.start(0)
     qtbot.waitUntil(lambda: len(list(data.rglob("*.parquet"))) > files)
-    assert not window.at_rest.timer.isActive()
+    assert not window.idle_flush.timer.isActive()

@@ -111,8 +111,8 @@ def test_columns_are_chosen_and_hidden_ones_say_so(window, table_tab, find, go_t
     bar.columns.click()
     bar.columns.current.click()
     bar.columns.popover.close()
-    assert find.counted(table_tab) == "Not found" and bar.columns.chosen == ("carrier",)
-    bar.columns.every.click()
+    assert find.counted(table_tab) == "Not found" and bar.columns.chosen_columns == ("carrier",)
+    bar.columns.all_button.click()
     names = table_tab.grid.grid_model.names
     table_tab.grid.setColumnHidden(names.index("note"), True)
     go_to(table_tab, 0, "delay")
@@ -441,7 +441,7 @@ def test_the_search_comes_back_with_its_tab(window, file_tab, find, go_to, settl
     assert find.counted(tab) == ("Not found" if is_open else "")
     tab.finding.open()
     assert tab.finding.bar.pattern == TextPattern("ROW 99", case=True)
-    assert tab.finding.bar.columns.chosen == ("note",)
+    assert tab.finding.bar.columns.chosen_columns == ("note",)
     tab.finding.bar.case.click()
     assert "of 11" in find.counted(tab)
 

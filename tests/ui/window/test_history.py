@@ -43,7 +43,7 @@ def test_commits_are_listed_with_their_counts(window, history):
     said = [history.model.data(history.model.index(row)) for row in range(4)]
     assert said[0].startswith("Clean up, version 4 · today ") and said[0].endswith("2 removed")
     assert said[1].endswith("1 changed") and said[2].endswith("1 added") and said[3].endswith("1,000 added")
-    assert [commit.version for commit in history.selected] == [4]
+    assert [commit.version for commit in history.selected_commits] == [4]
     assert not history.restore.isEnabled() and history.what_changed.isEnabled()
     history.select(1)
     assert history.restore.isEnabled() and not history.what_changed.isEnabled()
@@ -69,9 +69,9 @@ def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, hist
     assert view.comparison.titles == ("version 2", "version 3") and view.comparison.num_rows == 1
     both = QItemSelectionModel.SelectionFlag.Select
     history.list.selectionModel().select(history.model.index(history.model.place_of(1)), both)
-    assert history.both.text() == "Compare 1 with 3" and history.open.isHidden()
-    assert history.chosen.text() == "Versions 1 and 3"
-    history.both.click()
+    assert history.compare_button.text() == "Compare 1 with 3" and history.open.isHidden()
+    assert history.commit_label.text() == "Versions 1 and 3"
+    history.compare_button.click()
     qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles == ("version 1", "version 3"))
     assert view.comparison.counts_text == "1 added, 1 changed"
     history.select(2)
@@ -110,7 +110,7 @@ def test_a_version_gets_a_name_and_loses_it(qtbot, window, table, history):
     dialog.setTextValue("before the clean-up")
     dialog.accept()
     qtbot.waitUntil(lambda: history.is_settled and history.model.commits[2].name == "before the clean-up")
-    assert "called 'before the clean-up'" in history.chosen.text()
+    assert "called 'before the clean-up'" in history.commit_label.text()
     tab = window.tabs.dataset_tab
     tab.versions.rename(3, "", "before the clean-up")
     qtbot.waitUntil(lambda: "is already named 'before the clean-up'" in tab.messages.label.text())

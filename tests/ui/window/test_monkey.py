@@ -428,7 +428,7 @@ def watch_tabs(window: MainWindow) -> None:
             tab.loader.stopped.connect(lambda tab=tab: tab.setProperty(BEHIND, True))
 
 
-def at_rest(window: MainWindow) -> bool:
+def idle_flush(window: MainWindow) -> bool:
     loading = any(tab.loader.running for tab in window.tabs.dataset_tabs)
     return not window.tasks.running and not loading
 
@@ -463,7 +463,7 @@ def test_random_events_break_nothing(
                 monkey.act()
                 QApplication.processEvents()
                 if number % REST_EVERY == REST_EVERY - 1:
-                    qtbot.waitUntil(partial(at_rest, window))
+                    qtbot.waitUntil(partial(idle_flush, window))
                     check_tabs(window)
                 assert not exceptions, exceptions
                 assert not unexpected, unexpected

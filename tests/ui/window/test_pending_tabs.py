@@ -265,7 +265,7 @@ def beside_pending(window, file, file_tab, settled, restart, opened_tab) -> tupl
 def test_files_of_tabs_not_looked_at_yet_can_be_joined(qtbot, beside_pending):
     window, tab = beside_pending
     window.commands["join"].trigger()
-    other = tab.steps.editor.other
+    other = tab.steps.editor.other_box
     place = other.findText("carriers.parquet")
     other.setCurrentIndex(place)
     other.activated.emit(place)
@@ -275,7 +275,7 @@ def test_files_of_tabs_not_looked_at_yet_can_be_joined(qtbot, beside_pending):
 
 def test_files_of_tabs_not_looked_at_yet_can_be_compared(qtbot, beside_pending):
     _, tab = beside_pending
-    dialog = tab.comparing.ask(tab.steps.others())
+    dialog = tab.comparing.ask(tab.steps.other_sources())
     dialog.choose("carriers.parquet")
     qtbot.waitUntil(lambda: dialog.is_settled)
     assert [dialog.key.item(row).text() for row in range(dialog.key.count())] == ["carrier"]
@@ -296,7 +296,7 @@ def test_a_file_of_a_tab_not_looked_at_yet_that_is_gone_says_so_where_it_is_chos
     file.with_name("carriers.parquet").unlink()
     window.commands["join"].trigger()
     editor = tab.steps.editor
-    place = editor.other.findText("carriers.parquet")
-    editor.other.setCurrentIndex(place)
-    editor.other.activated.emit(place)
+    place = editor.other_box.findText("carriers.parquet")
+    editor.other_box.setCurrentIndex(place)
+    editor.other_box.activated.emit(place)
     qtbot.waitUntil(lambda: "carriers.parquet" in editor.reason.text().replace("\u200b", ""))

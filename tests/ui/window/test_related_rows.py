@@ -59,24 +59,24 @@ def related(qtbot: QtBot, window: MainWindow, go_to):
         tab.inspector.show_page("row")
         page = tab.inspector.row_page
         qtbot.waitUntil(lambda: page.title.text() == f"Row {row + 1:,}" and is_known(tab))
-        tops = [page.related.topLevelItem(n) for n in range(page.related.topLevelItemCount())]
+        tops = [page.related_tree.topLevelItem(n) for n in range(page.related_tree.topLevelItemCount())]
         return [[t.text(0), t.text(1), *(t.child(n).text(0) for n in range(t.childCount()))] for t in tops]
 
     return read
 
 
 def is_known(tab: DatasetTab) -> bool:
-    tree = tab.inspector.row_page.related
+    tree = tab.inspector.row_page.related_tree
     tops = [tree.topLevelItem(n) for n in range(tree.topLevelItemCount())]
     return bool(tops) and all(top.text(1) != "…" for top in tops)
 
 
 def child(tab: DatasetTab, relation: int, place: int) -> QTreeWidgetItem:
-    return tab.inspector.row_page.related.topLevelItem(relation).child(place)
+    return tab.inspector.row_page.related_tree.topLevelItem(relation).child(place)
 
 
 def click(qtbot: QtBot, tab: DatasetTab, item: QTreeWidgetItem) -> None:
-    tree = tab.inspector.row_page.related
+    tree = tab.inspector.row_page.related_tree
     tree.scrollToItem(item)
     point = tree.visualItemRect(item).center()
     qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(point.x(), point.y()))
@@ -163,7 +163,7 @@ def test_enter_follows_to_all_related_rows_and_alt_left_leads_back(
 ) -> None:
     airlines = shown_table("airlines")
     related(airlines, 1, "name")
-    tree = airlines.inspector.row_page.related
+    tree = airlines.inspector.row_page.related_tree
     tree.setCurrentItem(tree.topLevelItem(0))
     qtbot.keyClick(tree, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not airlines)
@@ -229,7 +229,7 @@ def test_a_table_that_leads_to_itself_is_followed_within_its_tab(
 ) -> None:
     people = shown_table("people")
     related(people, 0, "name")
-    tree = people.inspector.row_page.related
+    tree = people.inspector.row_page.related_tree
     click(qtbot, people, tree.topLevelItem(1))  # Ben and Cleo, whose chief is Ada
     qtbot.waitUntil(lambda: bool(people.line.steps) and settled().view.num_rows == 2)
     window.commands["back"].trigger()
@@ -303,7 +303,7 @@ def test_rows_with_computed_columns_are_followed_and_groups_are_not(
     settled()
     go_to(flights, 1, "carrier")
     page = flights.inspector.row_page
-    qtbot.waitUntil(lambda: not page.related.isVisible() and not page.heading.isVisible())
+    qtbot.waitUntil(lambda: not page.related_tree.isVisible() and not page.heading.isVisible())
     assert flights.relations.of_column("carrier") == []
 
 
@@ -313,7 +313,7 @@ def test_a_file_shows_no_relations(qtbot: QtBot, window: MainWindow, file_tab: D
     window.commands["inspector"].trigger()
     page = file_tab.inspector.row_page
     qtbot.waitUntil(lambda: page.title.text() == "Row 3")
-    assert not page.related.isVisible() and not page.heading.isVisible()
+    assert not page.related_tree.isVisible() and not page.heading.isVisible()
 
 
 def mouse_click(tab: DatasetTab, row: int, column: str, modifiers: Qt.KeyboardModifier) -> None:
@@ -378,15 +378,15 @@ def test_the_form_of_a_join_offers_what_is_related(
     window.commands["join"].trigger()
     editor = flights.steps.editor
     assert isinstance(editor, JoinEditor)
-    qtbot.waitUntil(editor.related.isVisible)
-    (button,) = editor.related.findChildren(QToolButton)
+    qtbot.waitUntil(editor.related_links.isVisible)
+    (button,) = editor.related_links.findChildren(QToolButton)
     assert button.text() == "airlines by carrier"
     qtbot.waitUntil(lambda: editor.height() == editor.heightForWidth(editor.width()))  # no gap in it
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: editor.step() is not None)
     step = editor.step()
     assert step is not None and (step.left_on, step.right_on) == (("carrier",), ("code",))
-    assert editor.other.currentText() == "airlines"
+    assert editor.other_box.currentText() == "airlines"
     qtbot.waitUntil(lambda: "name" in settled().view.schema.names)
 
 
@@ -467,7 +467,7 @@ def test_a_circle_of_tables_is_opened_to_its_end_with_repeats_marked(
 ) -> None:
     pilots = shown_table("pilots")
     related(pilots, 1, "pilot")  # Ben
-    tree = pilots.inspector.row_page.related
+    tree = pilots.inspector.row_page.related_tree
     todo = [tree.topLevelItem(n).child(k) for n in range(2) for k in range(tree.topLevelItem(n).childCount())]
     opened, marked = [], []
     while todo:
@@ -513,8 +513,8 @@ def test_both_ways_of_a_relation_of_a_table_to_itself_are_named(
     window.commands["join"].trigger()
     editor = people.steps.editor
     assert isinstance(editor, JoinEditor)
-    qtbot.waitUntil(editor.related.isVisible)
-    texts = [button.text() for button in editor.related.findChildren(QToolButton)]
+    qtbot.waitUntil(editor.related_links.isVisible)
+    texts = [button.text() for button in editor.related_links.findChildren(QToolButton)]
     assert {"people by chief", "people by their chief"} <= set(texts)
 
 
@@ -527,8 +527,8 @@ def test_a_table_is_joined_with_itself_again_and_again(
         window.commands["join"].trigger()
         editor = people.steps.editor
         assert isinstance(editor, JoinEditor)
-        qtbot.waitUntil(editor.related.isVisible)
-        up = next(b for b in editor.related.findChildren(QToolButton) if b.text() == "people by chief")
+        qtbot.waitUntil(editor.related_links.isVisible)
+        up = next(b for b in editor.related_links.findChildren(QToolButton) if b.text() == "people by chief")
         qtbot.mouseClick(up, Qt.MouseButton.LeftButton)
         qtbot.waitUntil(
             lambda n=count: len(people.line.steps) == n and people.line.steps[-1].step is not None

@@ -114,7 +114,7 @@ def test_a_click_on_a_line_says_what_it_is_and_lists_rows_that_point_at_nothing(
     line = diagram.canvas.lines["carrier"]
     at = diagram.canvas.mapFromScene(line.middle)
     qtbot.mouseClick(diagram.canvas.viewport(), LEFT, pos=at)
-    assert diagram.panel.shown == "carrier" and line.is_chosen
+    assert diagram.panel.connection_name == "carrier" and line.is_chosen
     assert "10 of 40 rows point at nothing; 10 have no key (NULL)" in diagram.panel.about.text()
     button = diagram.panel.buttons["dangling"]
     assert button.text() == "Show the 10 rows"
@@ -206,8 +206,8 @@ def test_a_key_of_several_columns_is_declared_with_the_keyboard(
     qtbot.mouseClick(diagram.bar.new, LEFT)
     form = form_of(qtbot, diagram)
     assert form.table.currentText() == "flights"
-    form.other.setCurrentIndex(form.other.findText("fares"))
-    form.other.activated.emit(form.other.currentIndex())
+    form.other_box.setCurrentIndex(form.other_box.findText("fares"))
+    form.other_box.activated.emit(form.other_box.currentIndex())
     qtbot.mouseClick(form.add, LEFT)
     for row, (source, target) in zip(
         form.pairs.rows, [("carrier", "line"), ("number", "number")], strict=True
@@ -387,7 +387,7 @@ def test_long_tables_scroll_and_are_searched(qtbot: QtBot, diagram: RelationsTab
     QApplication.sendEvent(port, wheel)
     assert box.column_at(QPointF(20, box.head + 4)) != first
     qtbot.keyClicks(diagram.bar.field, "extra14")
-    assert box.is_found and box.marked == ["extra14"] and diagram.canvas.boxes["people"].is_faded
+    assert box.is_found and box.marked_columns == ["extra14"] and diagram.canvas.boxes["people"].is_faded
     columns = [box.column_at(QPointF(20, box.head + (n + 0.5) * box.row)) for n in range(12)]
     assert "extra14" in columns
     qtbot.keyClick(diagram.bar.field, Qt.Key.Key_Return)

@@ -505,7 +505,7 @@ def test_the_plan_is_a_tree_with_times(qtbot, console):
 def test_history_is_searched_and_put_back(qtbot, console, run):
     run("select 41 + 1 as answer")
     run("select nonsense")
-    qtbot.waitUntil(lambda: len(console.saved.history()) == 2)
+    qtbot.waitUntil(lambda: len(console.saved_statements.history()) == 2)
     console.editor.clear()
     console.bar.history.click()
     history = console.bar.list
@@ -537,7 +537,7 @@ def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
     qtbot.waitUntil(lambda: [entry.title for entry in saved_list.texts] == ["Ünö"])
     saved_list.remove.click()
     qtbot.waitUntil(lambda: console.bar.list.texts == [])
-    assert console.saved.snippets() == []
+    assert console.saved_statements.snippets() == []
 
 
 def test_a_closed_console_comes_back_with_its_text(qtbot, window, console):
@@ -547,7 +547,7 @@ def test_a_closed_console_comes_back_with_its_text(qtbot, window, console):
     console.editor.go_to(3)
     state = json.loads(json.dumps(console.state()))
     window.commands["close_tab"].trigger()
-    assert window.consoles.consoles == [] and console.saved.history()[0].outcome == "draft"
+    assert window.consoles.consoles == [] and console.saved_statements.history()[0].outcome == "draft"
     window.commands["reopen_tab"].trigger()
     (back,) = window.consoles.consoles
     qtbot.waitUntil(lambda: "n" in back.parameters.fields)

@@ -227,8 +227,8 @@ def test_a_table_of_the_store_is_joined_by_the_column_of_the_same_name(
     window.commands["join"].trigger()
     editor = table_tab.steps.editor
     assert isinstance(editor, JoinEditor)
-    editor.other.setCurrentIndex(editor.other.findText("names"))
-    editor.other.activated.emit(editor.other.currentIndex())
+    editor.other_box.setCurrentIndex(editor.other_box.findText("names"))
+    editor.other_box.activated.emit(editor.other_box.currentIndex())
     qtbot.waitUntil(lambda: "name" in columns(table_tab))
     (step,) = table_tab.line.active
     assert isinstance(step, Join) and (step.left_on, step.how) == (("carrier",), "left")

@@ -72,7 +72,7 @@ def test_the_page_shows_sizes_by_table_column_and_version(
     assert versions.text(NAME) == "Versions · 3" and versions.child(0).text(NAME).startswith("3 · ")
     assert "frees" in versions.child(2).text(HISTORY)
     assert str(store.path) == page.path.text() and "format 3" in page.facts.text()
-    assert "never verified" in page.facts.text() and "Earlier versions take" in page.freed.text()
+    assert "never verified" in page.facts.text() and "Earlier versions take" in page.freed_label.text()
     assert window.status.text.text() == page.status
     for line in (orders, columns):
         line.setExpanded(True)
@@ -474,7 +474,7 @@ def test_a_store_is_made_opened_and_closed(
     page = stores.current_page
     assert page is not None
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
-    assert "no tables yet. Import… and New table…" in page.freed.text()
+    assert "no tables yet. Import… and New table…" in page.freed_label.text()
     window.commands["new_table"].trigger()
     qtbot.waitUntil(lambda: bool(window.findChildren(NewTableDialog)))
     (table_dialog,) = window.findChildren(NewTableDialog)
