@@ -148,7 +148,7 @@ class CountingJob(SilentJob):
         self._outer.report(self._count, self.total, self._text(self._count, self.total))
 
 
-class Part(Unreported):
+class Part(SilentJob):
     """A part of a job: its progress moves that of the whole job from `done` by `size` of `total`."""
 
     def __init__(self, outer: Job, done: int, size: int, total: int, text: str) -> None:

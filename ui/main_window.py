@@ -451,14 +451,15 @@ class MainWindow(QMainWindow):
             self.overlay.refuse_import(str(self.library.no_home))
             self.sidebar.show_problem(str(self.library.no_home))
 
+    def _show_import_problem(self) -> None:
+        if self.library.no_home is not None:
+            self.show_error(self.library.no_home)
+
     def _make_menus(self) -> None:
         """Put the menus behind a button of the toolbar; Alt shows them as a bar. macOS has a bar of its
         own."""
-        bar, menus = self.menuBar(), []
-        for name in MENUS:
-            menus.append(
-                self.commands.fill(bar.addMenu(name), [action for action in ACTIONS if action.menu == name])
-            )
+        bar, by_menu = self.menuBar(), {name: [act for act in ACTIONS if act.menu == name] for name in MENUS}
+        menus = [self.commands.fill(bar.addMenu(name), actions) for name, actions in by_menu.items()]
         folds = not bar.isNativeMenuBar()
         self.action_bar.show_menus(menus if folds else [])
         bar.setVisible(not folds)
@@ -486,7 +487,7 @@ class MainWindow(QMainWindow):
         self.commits.stopped.connect(self._report_write_stop)
         self.sidebar.opened.connect(self.opening.open_entry)
         self.sidebar.menu_requested.connect(self.sidebar_actions.open_menu)
-        self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))
+        self.sidebar.problem_opened.connect(self._show_import_problem)
         self.tabs.current_changed.connect(self.show_files)
         TabDrag(self)
         self.sidebar.dragged.connect(self._drag_entry)

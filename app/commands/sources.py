@@ -153,7 +153,7 @@ class StoreSource:
         return self._store.sql(
             text,
             parameters,
-            as_of=version_of(options.as_of),
+            as_of=None if options.as_of is None else version_of(options.as_of),
             seconds=options.seconds,
             files=options.files,
             write=options.write,
@@ -261,5 +261,5 @@ def table_of(source: Source, name: str | None, as_of: str | None) -> Dataset:
     return rows.as_of(version_of(as_of))
 
 
-def version_of(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isdecimal() else text
+def version_of(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text

@@ -160,9 +160,10 @@ class EstimateNote(QFrame):
         theme.variant(self.problem, "danger")
         theme.variant(self.fit, "link")
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.XS)
         if self._words_apart:
+            layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
             self.words.set_short(True)
             self.hide()
         else:

@@ -26,6 +26,7 @@ from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
 from lamella.ui.bench.series import CROSS
+from lamella.ui.widgets.items import cell_of
 
 VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "■ Limit", TOO_LARGE: "✕ Too large"}
 FAILED, CANNOT = "✕ Failed", "– Cannot"
@@ -108,7 +109,7 @@ class FindingsTable(QTableWidget):
             self._fit_rows(changed)
 
     def sentences(self) -> list[str]:
-        return [self.item(row, 1).text() for row in range(self.rowCount())]
+        return [cell_of(self, row, 1).text() for row in range(self.rowCount())]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -49,6 +49,7 @@ from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity,
 from lamella.ui.bench.result_tables import FindingsTable, StatisticsTable, findings, statistics_rows
 from lamella.ui.bench.series import DAGGER, PUBLISHED, PublishedSeries, Series
 from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.hosts import widget_of
 
 if TYPE_CHECKING:
     from lamella.ui.bench.benchmark_plot import BenchmarkPlot
@@ -232,7 +233,7 @@ class ResultsView(QWidget):
     @property
     def picture(self) -> QWidget:
         """The widget for an exported picture."""
-        page = self._pages.currentWidget()
+        page = widget_of(self._pages.currentWidget())
         self.overview.multiples.finish()
         return self.plot.picture if self._shows_plot else page
 
@@ -398,8 +399,9 @@ class DisplayBar(QWidget):
 
     def _line_width(self) -> int:
         """The width of all choices side by side, in pixels."""
-        widgets = (self._choices.itemAt(place).widget() for place in range(self._choices.count()))
-        widths = [widget.sizeHint().width() for widget in widgets if not widget.isHidden()]
+        items = map(self._choices.itemAt, range(self._choices.count()))
+        widgets = (item.widget() for item in items if item is not None)
+        widths = [w.sizeHint().width() for w in widgets if w is not None and not w.isHidden()]
         return sum(widths) + theme.S * len(widths)
 
     def show_view(self, view_id: str) -> None:

@@ -30,6 +30,7 @@ from lamella.ui import theme
 from lamella.ui.bench.workload_choice import no_part
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.field_buttons import add_clear_button
+from lamella.ui.widgets.items import children_of, top_items
 
 COPY, COPIED = "Copy install command", "Copied"
 NAME, VERSION = 0, 1
@@ -145,9 +146,8 @@ class SystemTree(QTreeWidget):
 
     def sizeHint(self) -> QSize:
         """The size of all rows, which scroll on a low screen."""
-        lines = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
-        count = sum(1 + sum(not item.child(n).isHidden() for n in range(item.childCount()))
-                    for item in lines if not item.isHidden())  # fmt: skip
+        lines = [item for item in top_items(self) if not item.isHidden()]
+        count = sum(1 + sum(not child.isHidden() for child in children_of(item)) for item in lines)
         bar = self.verticalScrollBar().sizeHint().width()
         room = self.sizeHintForColumn(NAME) + self.sizeHintForColumn(VERSION) + theme.M + bar
         return QSize(room, max(1, count) * max(1, self.sizeHintForRow(0)) + 2 * self.frameWidth())
@@ -451,8 +451,7 @@ class SystemList(QWidget):
         for row in self.rows.values():
             row.setHidden(words not in f"{row.entry.title} {row.entry.id}".casefold())
         for heading in self._headings:
-            rows = (heading.child(place) for place in range(heading.childCount()))
-            heading.setHidden(all(row.isHidden() for row in rows))
+            heading.setHidden(all(row.isHidden() for row in children_of(heading)))
         server = self.rows.get(WITH_SERVER)
         self.server.setVisible(server is not None and server.takes_part and not server.isHidden())
         nothing = all(heading.isHidden() for heading in self._headings)

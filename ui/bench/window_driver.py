@@ -283,8 +283,10 @@ class LamellaWindow(WindowSystem):
         def note() -> None:
             nonlocal painted
             tab = self.window.tabs.dataset_tab
-            is_open = tab is not None and not tab.loader.running and self._shows_its_line()
-            painted = is_open and (not rows_too or tab.grid.grid_model.pages.is_settled)
+            if tab is None or tab.loader.running or not self._shows_its_line():
+                painted = False
+            else:
+                painted = not rows_too or tab.grid.grid_model.pages.is_settled
 
         began = time.perf_counter()
         self._work(do)

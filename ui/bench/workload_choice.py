@@ -230,10 +230,15 @@ class SizeChoice(QWidget):
         """Put the sizes in tab order, before the field for another size, whenever they were added."""
         boxes = self.boxes.values()
         before = self.custom_edit.previousInFocusChain()
-        while before is not self.custom_edit and (before in boxes or not before.focusPolicy()):
+        while (
+            before is not None
+            and before is not self.custom_edit
+            and (before in boxes or not before.focusPolicy())
+        ):
             before = before.previousInFocusChain()
         for _, box in sorted(self.boxes.items()):
-            self.setTabOrder(before, box)
+            if before is not None:
+                self.setTabOrder(before, box)
             before = box
 
     def _clear(self) -> None:

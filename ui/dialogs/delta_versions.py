@@ -22,6 +22,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.items import top_items
 
 NUMBER, TIME, OPERATION, ROWS, MESSAGE, ENGINE = range(6)
 SIZE, ROW_HEIGHT = QSize(760, 420), 28
@@ -83,8 +84,7 @@ class VersionChoice(QDialog):
         return number
 
     def mark(self, number: int) -> None:
-        for place in range(self.list.topLevelItemCount()):
-            item = self.list.topLevelItem(place)
+        for item in top_items(self.list):
             if item.data(NUMBER, Qt.ItemDataRole.UserRole) == number:
                 self.list.setCurrentItem(item)
 

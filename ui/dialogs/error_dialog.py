@@ -53,7 +53,7 @@ class ErrorDialog(QDialog):
         self._box.setReadOnly(True)
         self._box.setAccessibleName("Details")
         self._box.hide()
-        layout = QVBoxLayout(self)
+        layout = self._layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.L)
         layout.addLayout(top)
@@ -117,8 +117,8 @@ class ErrorDialog(QDialog):
 
     def _fit(self) -> None:
         """Resize to the height of the texts: that of Qt's size hint is for lines of half the width."""
-        self.layout().activate()
-        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
+        self._layout.activate()
+        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
 
 
 def sentences(error: Exception) -> tuple[str, str, str]:

@@ -394,7 +394,7 @@ class ExportDialog(PreviewDialog):
         self._export = export
         rows = quantity(export.rows, "row")
         files = "" if export.files == 1 else f" in {export.files:,} files"
-        what = rows if export.versions is None else _versions_text(export)
+        what = rows if export.versions is None else _versions_text(export.versions, export.expired)
         self.status.setText(f"Exported {what}, {size_text(export.bytes)}{files}")
         self.cancel_button.setText("Close")
         if not isinstance(export.path, RemotePath):
@@ -418,6 +418,6 @@ def _is_taken(error: Exception) -> bool:
     return isinstance(error, FileProblem) and error.problem == "is there already"
 
 
-def _versions_text(export: Export) -> str:
-    versions = quantity(export.versions, "version")
-    return f"{versions} ({export.expired:,} earlier ones have expired)" if export.expired else versions
+def _versions_text(versions: int, expired: int) -> str:
+    text = quantity(versions, "version")
+    return f"{text} ({expired:,} earlier ones have expired)" if expired else text

@@ -14,6 +14,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.store.importing import free_table_name, table_columns
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
+from lamella.ui.widgets.items import children_of, top_items
 
 MOST_COLUMNS = 500
 ROW_HEIGHT = 36
@@ -95,11 +96,9 @@ class ImportSources(QTreeWidget):
 
     def _retint(self) -> None:
         look = theme.current()
-        for place in range(self.topLevelItemCount()):
-            item = self.topLevelItem(place)
+        for item in top_items(self):
             item.setIcon(0, look.icon("file"))
-            for row in range(item.childCount()):
-                child = item.child(row)
+            for child in children_of(item):
                 icon = child.data(0, Qt.ItemDataRole.UserRole)
                 if icon:
                     child.setIcon(0, look.icon(icon))

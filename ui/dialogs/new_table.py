@@ -194,10 +194,11 @@ class NewTableDialog(WorkDialog):
 
     def _create(self) -> None:
         store, name = self._stores[self.store.currentIndex()], self.name.text().strip()
-        source_rows, schema = self._source_rows, None if self._source_rows is not None else self.schema()
+        source_rows = self._source_rows
+        empty = self.schema().empty_table() if source_rows is None else None
 
         def work(job: Job) -> Table:
-            data = schema.empty_table() if schema is not None else source_rows.rows(job)
+            data = empty if source_rows is None else source_rows.rows(job)
             return store.create_table(name, data, job=job)
 
         self._run(self._tasks.write, work, self._finish, f"Making {name}")

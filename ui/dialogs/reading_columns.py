@@ -25,6 +25,7 @@ from lamella.ui import theme
 from lamella.ui.grid.columns import has_sign, icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts, with_minus
 from lamella.ui.widgets.controls import ICON_GAP
+from lamella.ui.widgets.items import cell_of
 from lamella.ui.widgets.list_menu import ListMenu
 
 MOST_COLUMNS = 200
@@ -90,7 +91,7 @@ class ReadingColumns(QTableWidget):
         for row, column in enumerate(listed_columns):
             for place in range(NOTE + 1):
                 self.setItem(row, place, QTableWidgetItem())
-            stored = self.item(row, STORED_NAME)
+            stored = cell_of(self, row, STORED_NAME)
             stored.setText(visible(column.key))
             if self._choosing:
                 stored.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
@@ -137,14 +138,14 @@ class ReadingColumns(QTableWidget):
             box.addItems(list(names))
             box.setCurrentText(now)
         else:
-            self.item(row, TYPE).setText(now)
+            cell_of(self, row, TYPE).setText(now)
         for place in range(SHOWN_VALUES):
-            item = self.item(row, VALUES + place)
+            item = cell_of(self, row, VALUES + place)
             has_text = place < len(column.texts)
             text = column.texts[place] if has_text else ""
             item.setText("NULL" if text is None else visible(text[:LONGEST]))
             item.setData(Qt.ItemDataRole.UserRole, text is None)
-        note = self.item(row, NOTE)
+        note = cell_of(self, row, NOTE)
         note.setText(column.remark)
         note.setToolTip(column.note or column.remark)
 
@@ -158,17 +159,17 @@ class ReadingColumns(QTableWidget):
         for row, column in enumerate(self._columns[:MOST_COLUMNS]):
             back = look.color("warning_soft" if column.misfits else "surface")
             for place in range(NOTE + 1):
-                item = self.item(row, place)
+                item = cell_of(self, row, place)
                 null = item.data(Qt.ItemDataRole.UserRole)
                 item.setBackground(back)
                 item.setForeground(look.color("faint" if null else "text"))
-            self.item(row, NOTE).setForeground(look.color("warning" if column.misfits else "muted"))
+            cell_of(self, row, NOTE).setForeground(look.color("warning" if column.misfits else "muted"))
             box = self._boxes[row] if self._boxes else None
             if box is not None:
                 for place in range(box.count()):
                     box.setItemIcon(place, look.icon(icon_name(type_named(box.itemText(place)))))
             else:
-                self.item(row, TYPE).setIcon(look.icon(icon_name(column.kind)))
+                cell_of(self, row, TYPE).setIcon(look.icon(icon_name(column.kind)))
 
     def _take_item(self, item: QTableWidgetItem) -> None:
         if self._choosing and item.column() == STORED_NAME:
@@ -184,7 +185,7 @@ class ReadingColumns(QTableWidget):
         for row, column in enumerate(self._columns):
             if row >= MOST_COLUMNS:
                 names[column.name] = unique_names[row]
-            elif not self._choosing or self.item(row, STORED_NAME).checkState() is Qt.CheckState.Checked:
+            elif not self._choosing or cell_of(self, row, STORED_NAME).checkState() is Qt.CheckState.Checked:
                 names[column.name] = self.name_edit(row).text().strip()
         return names
 

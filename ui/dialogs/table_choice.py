@@ -21,6 +21,7 @@ from lamella.core.datasets.tables import TableEntry
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
+from lamella.ui.widgets.items import top_items
 
 MOST_CHECKED_TABLES = 10
 """If a file has more tables, only the first is checked, since each opens a tab."""
@@ -80,7 +81,7 @@ class TableChoice(QDialog):
         ]
 
     def _items(self) -> list[QTreeWidgetItem]:
-        return [self.list.topLevelItem(place) for place in range(self.list.topLevelItemCount())]
+        return top_items(self.list)
 
     def _check_first(self) -> None:
         checked = [item for item in self._items() if item.checkState(NAME) is Qt.CheckState.Checked]

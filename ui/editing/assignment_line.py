@@ -33,6 +33,7 @@ from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import FieldRow, NumberBox, Reason, fill_height
+from lamella.ui.widgets.hosts import set_focus_proxy
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -107,7 +108,7 @@ class AnswerField(QWidget):
             self._layout.addWidget(edit, 1)
         elif assignment.asks != "nothing":
             self._ask_text(assignment, typed)
-        self.setFocusProxy(self.text or self.choice or self.digits)
+        set_focus_proxy(self, self.text or self.choice or self.digits)
         if had_focus:
             self.setFocus()
 

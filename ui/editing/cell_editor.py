@@ -28,6 +28,8 @@ from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
 from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.widgets.field_buttons import FieldButton
+from lamella.ui.widgets.hosts import parent_of
+from lamella.ui.widgets.items import popup_of
 from lamella.ui.widgets.popover import Popover
 
 NULL_HINT = "null"
@@ -217,7 +219,7 @@ class Reason(QLabel):
 
     def place(self, field: QRect) -> None:
         """Move beside the editor."""
-        around = self.parentWidget().rect()
+        around = parent_of(self).rect()
         words = self.fontMetrics().horizontalAdvance(self.text()) + 3 * theme.M
         width = min(max(field.width(), words), around.width() - theme.S)
         size = QSize(width, self.heightForWidth(width))
@@ -279,7 +281,7 @@ class CellEditor(CellEntry, QLineEdit):
         completer = QCompleter(list(values), self)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
-        theme.variant(completer.popup(), "completions")
+        theme.variant(popup_of(completer), "completions")
         self.setCompleter(completer)
 
     def open_list(self) -> None:

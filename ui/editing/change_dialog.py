@@ -272,8 +272,13 @@ class ChangeDialog(PreviewDialog):
         changes = effect.total > 0 or self.kind.id in ("rename", "cast", "split", "merge")
         self.apply.setText(button_text(self.kind, act, effect))
         self.apply.setEnabled(changes and not why_not)
-        if self._row_choice() is not None and not isinstance(self._row_choice(), SelectedRows):
-            self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
+        rows_button = self.rows.checkedButton()
+        if (
+            rows_button is not None
+            and self._row_choice() is not None
+            and not isinstance(self._row_choice(), SelectedRows)
+        ):
+            rows_button.setText(f"Filter · {effect.matching:,}")
         remark = self.form.remark if self.form is not None else ""
         text = " ".join(filter(None, (why_not or effect_text(act, effect), remark)))
         self._say(text, "danger" if why_not else "muted")

@@ -235,8 +235,9 @@ class CastForm(ActForm):
         parts: list[QWidget] = []
         for label, box in zip(labels, self.signs.values(), strict=True):
             parts += [QLabel(label), box]
-        self._reading.setLayout(beside(*parts))
-        self._reading.layout().setContentsMargins(0, 0, 0, 0)
+        line = beside(*parts)
+        line.setContentsMargins(0, 0, 0, 0)
+        self._reading.setLayout(line)
         self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),
@@ -325,8 +326,9 @@ class RenameLine(FieldRow):
     def __init__(self, column: ColumnBox, name: QLineEdit, parent: QWidget | None = None) -> None:
         super().__init__("Remove this column", parent)
         self.column, self.name = column, name
-        self.setLayout(beside(column, QLabel("to"), name, self.remove, stretch=False))
-        self.layout().setContentsMargins(0, 0, 0, 0)
+        line = beside(column, QLabel("to"), name, self.remove, stretch=False)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(line)
         self.setFocusProxy(column)
 
 

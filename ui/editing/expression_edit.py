@@ -15,6 +15,7 @@ from lamella.core.arrow.nested_values import names_within
 from lamella.core.errors import LamellaError
 from lamella.core.filters.text.printer import name as column_text
 from lamella.ui import theme
+from lamella.ui.widgets.items import popup_of
 
 if TYPE_CHECKING:
     from lamella.core.query.expressions import Expression
@@ -40,7 +41,7 @@ class ExpressionEdit(QLineEdit):
         self._completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
         self._completer.setMaxVisibleItems(MOST_COMPLETIONS)
-        theme.variant(self._completer.popup(), "completions")
+        theme.variant(popup_of(self._completer), "completions")
         self._completer.activated.connect(self._insert)
         self.textEdited.connect(self._take_text)
 
@@ -86,7 +87,7 @@ class ExpressionEdit(QLineEdit):
         return match.group() if match else ""
 
     def _complete(self, all_names: bool = False) -> None:
-        word, popup = self._word(), self._completer.popup()
+        word, popup = self._word(), popup_of(self._completer)
         self._completer.setCompletionPrefix(word)
         names = self._completer.completionCount()
         same = names == 1 and self._completer.currentCompletion().casefold() == word.casefold()

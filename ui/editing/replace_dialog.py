@@ -43,6 +43,7 @@ from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_repl
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import CONTROL_HEIGHT, EmptyNote, FieldForm
+from lamella.ui.widgets.items import cell_of
 
 PAUSE_MS = 250
 LONGEST_SHOWN, LONGEST_TIP = 120, 2_000
@@ -150,7 +151,11 @@ class ReplaceDialog(QDialog):
             self.rows.addButton(button, place)
         self._preview = QTableWidget(0, 4)
         self._preview.setAccessibleName("The first cells before and after")
-        self._preview.setHorizontalHeaderLabels(["Row", "Column", "Before", "After"])
+        row_header = QTableWidgetItem("Row")
+        row_header.setTextAlignment(RIGHT)
+        self._preview.setHorizontalHeaderItem(0, row_header)
+        for place, text in enumerate(("Column", "Before", "After"), 1):
+            self._preview.setHorizontalHeaderItem(place, QTableWidgetItem(text))
         self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._preview.setTabKeyNavigation(False)
@@ -159,7 +164,6 @@ class ReplaceDialog(QDialog):
         self._preview.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         self._preview.horizontalHeader().setDefaultAlignment(left)
-        self._preview.horizontalHeaderItem(0).setTextAlignment(RIGHT)
         EmptyNote(self._preview, "The first cells that change are shown here")
         self._preview.setColumnWidth(0, theme.current().px(72))
         self._preview.setColumnWidth(1, theme.current().px(120))
@@ -235,8 +239,10 @@ class ReplaceDialog(QDialog):
         self.replace.setEnabled(False)
         self.replace.setText("Replace")
         operand = self._operand() if self.pattern.text() else None
-        problem = problem_of(operand) if operand else ""
-        invalid_pattern = bool(problem) and bool(problem_of({**operand, "with": ""}))
+        problem, invalid_pattern = "", False
+        if operand is not None:
+            problem = problem_of(operand)
+            invalid_pattern = bool(problem) and bool(problem_of({**operand, "with": ""}))
         theme.variant(self.pattern, "invalid" if invalid_pattern else "")
         theme.variant(self.with_, "invalid" if problem and not invalid_pattern else "")
         if problem or not self.pattern.text():
@@ -260,7 +266,7 @@ class ReplaceDialog(QDialog):
 
     def _restyle(self) -> None:
         for row in range(self._preview.rowCount()):
-            self._preview.item(row, AFTER).setForeground(theme.current().color("accent"))
+            cell_of(self._preview, row, AFTER).setForeground(theme.current().color("accent"))
 
     def _stop_reading(self) -> None:
         self._pause.stop()

@@ -25,6 +25,7 @@ from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.editing.staged_edits import DELETED_TEXT, CellTexts, Difference
+from lamella.ui.widgets.items import cell_of
 
 MOST_LISTED_ROWS = 500
 LONGEST_TEXT = 200
@@ -144,7 +145,7 @@ class ConflictDialog(QDialog):
         headers = (ID, "Column", "Before", "Theirs", "Mine", MINE)
         self.table = _table(headers, rows, "Cells changed on both sides")
         for row, conflict in enumerate(conflicts):
-            item = self.table.item(row, len(headers) - 1)
+            item = cell_of(self.table, row, len(headers) - 1)
             can = conflict.theirs != DELETED_TEXT
             checkable = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable
             item.setFlags(checkable if can else Qt.ItemFlag.NoItemFlags)
@@ -167,11 +168,11 @@ class ConflictDialog(QDialog):
         save.setDefault(True)
 
     def take_mine(self, row: int) -> None:
-        self.table.item(row, self.table.columnCount() - 1).setCheckState(Qt.CheckState.Checked)
+        cell_of(self.table, row, self.table.columnCount() - 1).setCheckState(Qt.CheckState.Checked)
 
     def _theirs(self) -> list[tuple[int, str]]:
         last = self.table.columnCount() - 1
-        states = [self.table.item(row, last).checkState() for row in range(len(self._conflicts))]
+        states = [cell_of(self.table, row, last).checkState() for row in range(len(self._conflicts))]
         pairs = zip(self._conflicts, states, strict=True)
         return [(c.row_id, c.name) for c, state in pairs if state is not Qt.CheckState.Checked]
 

@@ -41,6 +41,7 @@ from lamella.ui.filters.value_picker import ValuePicker, ValueRequest, can_be_pi
 from lamella.ui.filters.word_index import WordIndexes
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.hosts import widget_of
 
 JOINS = (
     ("all of these", True, False),
@@ -314,15 +315,12 @@ class FilterBuilder(QWidget):
         QTimer.singleShot(0, self, self._fit)
 
     def _empty(self) -> QWidget:
-        empty = self._note("All rows are shown. Add a condition to see only some of them.")
         add = QPushButton("Add a condition")
         add.setEnabled(bool(self._types))
         add.clicked.connect(lambda _checked: self.add_condition())
-        empty.layout().addWidget(add)
-        empty.layout().setAlignment(add, Qt.AlignmentFlag.AlignLeft)
-        return empty
+        return self._note("All rows are shown. Add a condition to see only some of them.", add)
 
-    def _note(self, text: str) -> QWidget:
+    def _note(self, text: str, button: QPushButton | None = None) -> QWidget:
         note = QWidget()
         layout = QVBoxLayout(note)
         layout.setContentsMargins(0, theme.S, 0, theme.S)
@@ -330,6 +328,8 @@ class FilterBuilder(QWidget):
         say.setWordWrap(True)
         theme.variant(say, "muted")
         layout.addWidget(say)
+        if button is not None:
+            layout.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         return note
 
     def _do(self, node: Node, what: str) -> None:
@@ -378,8 +378,9 @@ class FilterBuilder(QWidget):
 
     def _fit(self) -> None:
         """Grow to the height of the content, up to a limit above which it scrolls."""
-        inside = self._scroll.widget()
-        inside.layout().activate()
+        inside = widget_of(self._scroll.widget())
+        if (layout := inside.layout()) is not None:
+            layout.activate()
         tallest = TALLEST * theme.current().line_height()
         wide = inside.minimumSizeHint().width() > self._scroll.viewport().width()
         bar = self._scroll.horizontalScrollBar().sizeHint().height() if wide else 0

@@ -117,10 +117,10 @@ class LiveCount(QObject):
         self._known_counts[key] = count
 
     def _next(self) -> None:
-        uncounted = self._uncounted_conditions()
-        if not uncounted:
+        uncounted, snapshot = self._uncounted_conditions(), self._snapshot
+        if not uncounted or snapshot is None:
             return
-        self._running, snapshot = uncounted[0], self._snapshot
+        self._running = uncounted[0]
         _token, filter = uncounted[0]
         self._handle = self._tasks.read(
             lambda job: count_rows(snapshot, filter, job),

@@ -27,15 +27,13 @@ _SIGNS = {">=": "gte", "<=": "lte", "<>": "ne", "!=": "ne", ">": "gt", "<": "lt"
 
 def split_list(text: str) -> list[str]:
     """The values of `AA, UA, "Paris, France"`; only a quoted value can be empty or end in spaces."""
-    values, place = [], 0
-    while place < len(text):
-        item = _ITEM.match(text, place)
+    values = []
+    for item in _ITEM.finditer(text):
         quoted, bare = item.group(1), item.group(2)
         if quoted is not None:
             values.append(quoted.replace('""', '"'))
         elif bare.strip():
             values.append(bare.strip())
-        place = max(item.end(), place + 1)
     return values
 
 

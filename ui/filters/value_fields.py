@@ -22,6 +22,7 @@ from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
 from lamella.ui.filters.tree import CHOICE_OPERATORS
 from lamella.ui.widgets.field_buttons import FieldButton
+from lamella.ui.widgets.items import popup_of
 
 PLACEHOLDERS = {
     Kind.DATE: "2013-01-31",
@@ -238,11 +239,13 @@ class ColumnBox(QLineEdit):
         completer.complete()
         matches = self._names.match(self._names.index(0), Qt.ItemDataRole.DisplayRole, self.text(), 1)
         if matches:
-            completer.popup().setCurrentIndex(completer.completionModel().index(matches[0].row(), 0))
+            popup_of(completer).setCurrentIndex(completer.completionModel().index(matches[0].row(), 0))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        theme.variant(self.completer().popup(), "completions")  # a separate list takes 2 ms, and few are used
+        theme.variant(
+            popup_of(self.completer()), "completions"
+        )  # a separate list takes 2 ms, and few are used
         if event.reason() not in (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason):
             self.selectAll()
         self._entered_by_mouse = event.reason() is Qt.FocusReason.MouseFocusReason
@@ -254,7 +257,7 @@ class ColumnBox(QLineEdit):
         self._entered_by_mouse = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Down and not self.completer().popup().isVisible():
+        if event.key() == Qt.Key.Key_Down and not popup_of(self.completer()).isVisible():
             self.show_all()
         else:
             super().keyPressEvent(event)

@@ -50,6 +50,7 @@ from lamella.ui.filters.tree import text_of, type_of
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import breakable
 from lamella.ui.widgets.field_buttons import add_search_icon
+from lamella.ui.widgets.hosts import parent_of
 
 Key = Qt.Key
 Index = QModelIndex | QPersistentModelIndex
@@ -485,7 +486,7 @@ class PickerPopup(QFrame):
         """Open at a point of the screen; if there is no room below, open above it, clear of the height
         `avoid`."""
         self.adjustSize()
-        screen = (self.parentWidget().screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        screen = (parent_of(self).screen() or QGuiApplication.primaryScreen()).availableGeometry()
         left = min(top_left.x(), screen.right() - self.width() - theme.S)
         top = top_left.y()
         if top + self.height() > screen.bottom() and top - avoid - self.height() >= screen.top():

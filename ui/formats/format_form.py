@@ -320,12 +320,12 @@ class FormatForm(QWidget):
 
     def _show_options(self) -> None:
         """Show the options of the chosen kind."""
+        align_label = self.options.labelForField(self.align)
+        if align_label is not None:
+            self.options.takeRow(self.align)
+            align_label.deleteLater()
         while self.options.rowCount() > 1:
-            widget = self.options.itemAt(1, QFormLayout.ItemRole.FieldRole).widget()
-            if widget is self.align:
-                self.options.takeRow(1).labelItem.widget().deleteLater()
-            else:
-                self.options.removeRow(1)
+            self.options.removeRow(1)
         self.fields = {}
         options = BY_ID[self.kind.currentData()].options
         for option in options:
@@ -343,9 +343,9 @@ class FormatForm(QWidget):
     def _field(self, option: str) -> QWidget:
         value = getattr(self._form, option)
         if option == "zone":
-            zones = QComboBox(accessibleName=WORDS["zone"], editable=True)
+            zones = QComboBox(accessibleName=WORDS["zone"])
+            zones.setLineEdit(QLineEdit(placeholderText="As it is"))
             zones.addItems(ZONES)
-            zones.lineEdit().setPlaceholderText("As it is")
             zones.setCurrentText(value)
             zones.currentTextChanged.connect(lambda _: self._soon.start())
             return zones

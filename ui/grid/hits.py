@@ -17,6 +17,7 @@ from lamella.ui import theme
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.texts import LONGEST, with_hyphen
 from lamella.ui.grid.tree import arrow_room
+from lamella.ui.widgets.hosts import parent_of
 
 MOST_SPANS = 4096
 UNDERLINE = 2
@@ -208,7 +209,7 @@ class HitMarks(QWidget):
         if bar is None or self._hits is None or not self._hits.count:
             self.hide()
             return
-        corner = bar.mapTo(self.parentWidget(), bar.rect().topLeft())
+        corner = bar.mapTo(parent_of(self), bar.rect().topLeft())
         self.setGeometry(corner.x(), corner.y(), bar.width(), bar.height())
         self.show()
         self.raise_()

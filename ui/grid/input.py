@@ -96,7 +96,7 @@ class Mouse(QObject):
         if grid.selection.num_cells < 2:
             return False
         if keys == Qt.KeyboardModifier.AltModifier:
-            return grid.cell_at(point) in grid.selection
+            return self._is_in_selection(point)
         return keys == Qt.KeyboardModifier.NoModifier and self._is_on_border(point)
 
     def _is_on_border(self, point: QPoint) -> bool:
@@ -110,7 +110,11 @@ class Mouse(QObject):
         grid, header = self._grid, self._grid.horizontalHeader()
         below = grid.row_top(grid.grid_model.num_rows)
         beyond = point.x() >= header.length() - header.offset() or point.y() >= below
-        return not beyond and grid.cell_at(point) in grid.selection
+        return not beyond and self._is_in_selection(point)
+
+    def _is_in_selection(self, point: QPoint) -> bool:
+        cell = self._grid.cell_at(point)
+        return cell is not None and cell in self._grid.selection
 
     def _choose(self, event: QMouseEvent, cell: tuple[int, int]) -> None:
         grid = self._grid

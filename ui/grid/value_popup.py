@@ -29,6 +29,8 @@ from lamella.ui import theme
 from lamella.ui.grid.painter import NULL
 from lamella.ui.grid.texts import BREAK, screen_texts
 from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.hosts import parent_of
+from lamella.ui.widgets.items import children_of, top_items
 
 AT_ONCE = 200
 """How many items of a list, or fields of a struct, are listed at a time."""
@@ -200,11 +202,11 @@ class ValueTree(QTreeWidget):
     def _activate(self, item: QTreeWidgetItem) -> None:
         """On Enter or a double click, list more items, or expand or collapse the value."""
         first, parent = item.data(FIELD, ROLE), item.parent()
-        if isinstance(first, int):
+        if isinstance(first, int) and parent is not None:
             place = parent.indexOfChild(item)
             parent.removeChild(item)
             self._add_children(parent, first)
-            self.setCurrentItem(parent.child(place))
+            self.setCurrentItem(children_of(parent)[place])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self.currentItem()
@@ -244,7 +246,7 @@ class ValuePopup(QFrame):
         buttons = FlowLayout(theme.XS)
         for button in (self.copy, self.copy_path, self.filter, self.column, self.edit):
             buttons.addWidget(button)
-        layout = QVBoxLayout(self)
+        layout = self._layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.XS)
         layout.addWidget(self.tree, 1)
@@ -260,12 +262,12 @@ class ValuePopup(QFrame):
 
     def open_at(self, cell: QRect) -> None:
         """Open below a cell of the screen, or above it if there is more room."""
-        screen = (self.parentWidget().screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        screen = (parent_of(self).screen() or QGuiApplication.primaryScreen()).availableGeometry()
         px = theme.current().px
         width = min(max(px(NARROWEST), cell.width()), px(WIDEST), screen.width())
         above, below = cell.top() - screen.top(), screen.bottom() - cell.bottom()
-        rows = max(LEAST_ROWS, self.tree.topLevelItem(0).childCount() + 4)
-        full_height = rows * self.tree.sizeHintForRow(0) + self.layout().minimumSize().height()
+        rows = max(LEAST_ROWS, top_items(self.tree)[0].childCount() + 4)
+        full_height = rows * self.tree.sizeHintForRow(0) + self._layout.minimumSize().height()
         height = min(full_height, px(TALLEST), max(above, below))
         self.resize(width, height)
         left = min(cell.left(), screen.right() - width)

@@ -349,9 +349,9 @@ class GridView(WindowScrolling):
         self.pinning.pin(column) if pinned else self.pinning.unpin(column)
         self.follow_column(current, name)
 
-    def follow_column(self, cell: tuple[int, int] | None, name: str) -> None:
+    def follow_column(self, cell: tuple[int, int] | None, name: str | None) -> None:
         """Make the cell of this row and column the current one, wherever the column is by now."""
-        if cell is not None and name in self.grid_model.names:
+        if cell is not None and name is not None and name in self.grid_model.names:
             self.go_to(cell[0], self.place(self.grid_model.names.index(name)))
 
     def unpin_columns(self) -> None:

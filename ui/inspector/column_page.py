@@ -422,8 +422,8 @@ class ColumnPage(QWidget):
 
     def _restyle(self) -> None:
         """Restyle the items of the lists, which keep the font and colours that they were given."""
-        if self._column is not None and self._column[2] is not None:
-            _, kind, figures = self._column
+        _, kind, figures = self._column or ("", pa.null(), None)
+        if figures is not None:
             self._show_figures(figures, kind)
             self.show_values(*self._listed_values)
 

@@ -63,6 +63,8 @@ from lamella.ui.inspector.table_page import PageSubject, TablePage
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.field_buttons import add_clear_button
+from lamella.ui.widgets.hosts import parent_of
+from lamella.ui.widgets.items import top_items
 
 WIDTH, LEAST_WIDTH = 300, 240
 MOST_SHARE = 0.45
@@ -163,7 +165,7 @@ class Inspector(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.parentWidget().installEventFilter(self)
+        parent_of(self).installEventFilter(self)
         self._fit()
         self.follow()
 
@@ -198,7 +200,7 @@ class Inspector(QFrame):
                 self.history_page.follow(self._view())
             return
         view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
-        if view is None or current is None or name not in view.schema.names:
+        if view is None or current is None or name is None or name not in view.schema.names:
             self.stop()
             self._shown_key = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
@@ -305,7 +307,7 @@ class Inspector(QFrame):
 
     def _read_values(self, request: ValueList) -> None:
         view, name = self._view(), self._grid.current_name
-        if view is None or name not in view.schema.names:
+        if view is None or name is None or name not in view.schema.names:
             return
         rows = rows_of(view, name)
         if rows is None:
@@ -498,8 +500,7 @@ class RowPage(QWidget):
 
     def _show_matches(self) -> None:
         words = self.search.text().strip().casefold()
-        for place in range(self.tree.topLevelItemCount()):
-            item = self.tree.topLevelItem(place)
+        for item in top_items(self.tree):
             field = item.data(FIELD, Qt.ItemDataRole.UserRole)
             item.setHidden(words not in f"{field.name} {field.text or ''}".casefold())
         self._fit()
@@ -526,9 +527,7 @@ class RowTree(QTreeWidget):
         theme.current().changed.connect(self._restyle)
 
     def show_fields(self, fields: list[FieldValue]) -> None:
-        places = range(self.topLevelItemCount())
-        before = {self.topLevelItem(place).text(FIELD) for place in places
-                  if self.topLevelItem(place).isExpanded()}  # fmt: skip
+        before = {item.text(FIELD) for item in top_items(self) if item.isExpanded()}
         self.clear()
         for field in fields:
             if field.name != ID:
@@ -571,8 +570,7 @@ class RowTree(QTreeWidget):
         return item
 
     def _restyle(self) -> None:
-        items = (self.topLevelItem(place) for place in range(self.topLevelItemCount()))
-        self.show_fields([item.data(FIELD, Qt.ItemDataRole.UserRole) for item in items])
+        self.show_fields([item.data(FIELD, Qt.ItemDataRole.UserRole) for item in top_items(self)])
 
 
 def names_of(rows: Any) -> list[str]:

@@ -21,6 +21,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.texts import screen_texts, with_minus
+from lamella.ui.widgets.items import children_of, top_items
 
 FEW = 5
 """The number of rows listed for each relation."""
@@ -155,12 +156,12 @@ class RelatedTree(QTreeWidget):
                 self.addTopLevelItem(item)
                 item.setExpanded(True)
             self._restyle()
-        for place in range(self.topLevelItemCount()):
-            self._reset_link(self.topLevelItem(place))
+        for item in top_items(self):
+            self._reset_link(item)
 
     def show_related(self, place: int, related: RelatedRows) -> None:
         """Show the rows of the link at this position."""
-        self._show_rows(self.topLevelItem(place), related, None)
+        self._show_rows(top_items(self)[place], related, None)
         self._fit()
 
     def show_neighbours(self, item: QTreeWidgetItem, neighbours: Sequence[RelatedRows]) -> None:
@@ -185,8 +186,9 @@ class RelatedTree(QTreeWidget):
         self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentItem() is not None:
-            self._follow(self.currentItem())
+        item = self.currentItem()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
+            self._follow(item)
         else:
             super().keyPressEvent(event)
 
@@ -227,7 +229,7 @@ class RelatedTree(QTreeWidget):
             self._say(item, related.why_none, "danger" if related.is_dangling else "faint")
         item.setExpanded(is_open)
 
-    def _rows_above(self, item: QTreeWidgetItem) -> set[tuple[str, int]]:
+    def _rows_above(self, item: QTreeWidgetItem | None) -> set[tuple[str, int]]:
         """The rows on the path to a line, by table and `_id`, including the row of the tab."""
         rows = set()
         while item is not None:
@@ -264,8 +266,7 @@ class RelatedTree(QTreeWidget):
         """Show a placeholder until the rows of the link are read."""
         item.setData(0, FOLLOW, None)
         item.setText(1, "…")
-        for place in range(item.childCount()):
-            child = item.child(place)
+        for child in children_of(item):
             child.takeChildren()
             child.setData(0, FOLLOW, None)
             child.setData(0, COLOR, "faint")

@@ -52,6 +52,7 @@ from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.field_buttons import add_clear_button
+from lamella.ui.widgets.items import children_of, top_items
 
 NAME, KIND, SIZE = range(3)
 KIND_WIDTH = 52
@@ -233,8 +234,7 @@ class StructureTree(QTreeWidget):
 
     def fit(self) -> None:
         """Give types the room that the names of columns leave."""
-        tops = map(self.topLevelItem, range(self.topLevelItemCount()))
-        items = [top.child(row) for top in tops for row in range(top.childCount())]
+        items = [item for top in top_items(self) for item in children_of(top)]
         names = [item for item in items if item.data(NAME, COLUMN) is not None]
         counts = [item for item in items if item.data(NAME, COPIED)[0] == PATH]
         names_width = self._widest(names, NAME) + 2 * self.indentation()
@@ -371,8 +371,7 @@ class TablePage(QWidget):
     # ------------------------------------------------------------------- the tree
 
     def _fill(self, subject: PageSubject, storage: Storage) -> None:
-        closed = {self._group_name(place) for place in range(self.tree.topLevelItemCount())
-                  if not self.tree.topLevelItem(place).isExpanded()}  # fmt: skip
+        closed = {item.text(NAME) for item in top_items(self.tree) if not item.isExpanded()}
         self.tree.clear()
         types = {field.name: field.type for field in subject.snapshot.schema}
         by_place = sorted(storage.columns, key=lambda column: column.name == ID)
@@ -400,9 +399,6 @@ class TablePage(QWidget):
         self.tree.fit()
         self._show_matches(self.search.text())
 
-    def _group_name(self, place: int) -> str:
-        return self.tree.topLevelItem(place).text(NAME)
-
     def _column_item(self, column: StoredColumn, types: Mapping[str, object]) -> QTreeWidgetItem:
         look = theme.current()
         item = _item(column.name, type_text(column.type), size_text(column.bytes) if column.chunks else "")
@@ -419,10 +415,8 @@ class TablePage(QWidget):
 
     def _show_matches(self, text: str) -> None:
         words = text.strip().casefold()
-        for place in range(self.tree.topLevelItemCount()):
-            top = self.tree.topLevelItem(place)
-            for row in range(top.childCount()):
-                item = top.child(row)
+        for top in top_items(self.tree):
+            for item in children_of(top):
                 name = item.data(NAME, COLUMN)
                 item.setHidden(bool(words) and (name is None or words not in name.casefold()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -228,8 +228,10 @@ class ConnectionPanel(QFrame):
     def _select(self, name: str) -> None:
         self.list.blockSignals(True)
         item = self._items.get(name)
-        self.list.setCurrentItem(item)
-        if item is not None:
+        if item is None:
+            self.list.setCurrentIndex(QModelIndex())
+        else:
+            self.list.setCurrentItem(item)
             self.list.scrollToItem(item)
         self.list.blockSignals(False)
 

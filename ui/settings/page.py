@@ -117,8 +117,7 @@ class SettingsPage(QWidget):
         theme.variant(bar, "steady")
         bar.setEnabled(False)
         bar.rangeChanged.connect(lambda _, most: bar.setEnabled(most > 0))
-        head = _centre(self.search)
-        head.layout().setContentsMargins(theme.L, 0, theme.L + bar.sizeHint().width(), 0)
+        head = _centre(self.search, theme.L + bar.sizeHint().width())
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.L, 0, 0)
         layout.setSpacing(theme.S)
@@ -133,11 +132,11 @@ class SettingsPage(QWidget):
         self.refresh()
 
 
-def _centre(widget: QWidget) -> QWidget:
-    """Centre a widget in a wide window; in a narrow one it shrinks."""
+def _centre(widget: QWidget, right: int = theme.L) -> QWidget:
+    """Centre a widget in a wide window; in a narrow one it shrinks. `right` is the margin on its right."""
     body = QWidget()
     layout = QHBoxLayout(body)
-    layout.setContentsMargins(theme.L, 0, theme.L, 0)
+    layout.setContentsMargins(theme.L, 0, right, 0)
     layout.addStretch(1)
     layout.addWidget(widget, WIDTH)
     layout.addStretch(1)
@@ -317,7 +316,7 @@ class TextEditor(Editor):
         self.box = QLineEdit(placeholderText=setting.unset)
         self.box.textEdited.connect(self._check)
         self.box.editingFinished.connect(self._finish)
-        _fill(self, self.box)
+        self._line = _fill(self, self.box)
 
     def show_value(self, value: Value) -> None:
         self._shown_text = str(value)
@@ -355,7 +354,7 @@ class StoreEditor(TextEditor):
         self._tasks = tasks
         self.browse = QPushButton("Browse…")
         self.browse.clicked.connect(self._browse)
-        self.layout().addWidget(self.browse)
+        self._line.addWidget(self.browse)
 
     def _finish(self) -> None:
         text = self.box.text()
@@ -378,10 +377,11 @@ class StoreEditor(TextEditor):
         ask_folder(self, "Choose a folder", take, in_home(text) if text else None)
 
 
-def _fill(editor: Editor, *widgets: QWidget) -> None:
+def _fill(editor: Editor, *widgets: QWidget) -> QHBoxLayout:
     layout = QHBoxLayout(editor)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(theme.XS)
     for widget in widgets:
         layout.addWidget(widget)
     editor.setFocusProxy(widgets[0])
+    return layout

@@ -97,7 +97,7 @@ class Completer(QCompleter):
         self.propose: Propose = lambda text, place: Proposals(place)
         self._start = 0
         self._awaits_columns = False
-        popup = QListView()
+        popup = self._popup = QListView()
         theme.variant(popup, "completions")
         popup.setUniformItemSizes(True)
         popup.setAccessibleName("Proposals")
@@ -113,7 +113,7 @@ class Completer(QCompleter):
 
     @property
     def is_open(self) -> bool:
-        return self.popup().isVisible()
+        return self._popup.isVisible()
 
     def takes(self, event: QKeyEvent) -> bool:
         """Whether the open list handles a key."""
@@ -133,7 +133,7 @@ class Completer(QCompleter):
 
     def close(self) -> None:
         """Close the list, also if columns that are being read would have opened it."""
-        self.popup().hide()
+        self._popup.hide()
         self._awaits_columns = False
 
     def open(self) -> None:
@@ -158,7 +158,7 @@ class Completer(QCompleter):
         if not proposals.items or (
             not on_request and ((not typed and text[place - 1 : place] != ".") or is_whole)
         ):
-            self.popup().hide()
+            self._popup.hide()
             return
         self._model.show(proposals.items)
         rect = editor.cursorRect()
@@ -170,7 +170,7 @@ class Completer(QCompleter):
         rect.translate(editor.viewport().x() - left, 0)
         rect.setWidth(theme.current().px(WIDTH))
         self.complete(rect)
-        self.popup().setCurrentIndex(self.completionModel().index(0, 0))
+        self._popup.setCurrentIndex(self.completionModel().index(0, 0))
 
     def _take(self, index: QModelIndex) -> None:
         proposal = index.data(Qt.ItemDataRole.UserRole)

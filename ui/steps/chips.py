@@ -295,7 +295,7 @@ class StepMenu(QWidget):
             item.setHidden(words not in f"{item.text()} {item.toolTip()}".casefold())
         left = [item for item in items if not item.isHidden()]
         left.sort(key=lambda item: not item.text().casefold().startswith(words))
-        self.list.setCurrentItem(left[0] if left else None)
+        self.list.setCurrentRow(self.list.row(left[0]) if left else -1)
 
 
 class ChipStrip(QWidget):

@@ -146,6 +146,7 @@ def column(inside: QWidget, *, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
 def line_of(*widgets: QWidget | None, stretch: bool = True, fields: Sequence[QWidget] = ()) -> QHBoxLayout:
     """Widgets in a row; those in `fields` can be narrower than their size hints."""
     layout = QHBoxLayout()
+    layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(theme.S)
     for widget in widgets:
         if widget is not None:
@@ -216,7 +217,7 @@ class ColumnChips(QWidget):
 
     def _show(self) -> None:
         while item := self._flow.takeAt(0):
-            if (widget := item.widget()) is not self.add:
+            if (widget := item.widget()) is not None and widget is not self.add:
                 widget.hide()
                 widget.deleteLater()
         for name in self.columns:
@@ -314,7 +315,6 @@ class ComputeRow(FieldRow):
         fill_height(self.name, self.expression)
         self.expression.setFont(theme.current().mono_font())
         self.setLayout(line_of(self.name, word("="), self.expression, self.remove, stretch=False))
-        self.layout().setContentsMargins(0, 0, 0, 0)
         self.setFocusProxy(self.name)
         for text_field in (self.name, self.expression):
             text_field.textEdited.connect(self.changed)
@@ -397,7 +397,6 @@ class SortRow(FieldRow):
         self.order.setCurrentIndex(int(key.descending))
         self.column.setFixedWidth(12 * theme.current().line_height())
         self.setLayout(line_of(self.column, self.order, self.remove))
-        self.layout().setContentsMargins(0, 0, 0, 0)
         self.setFocusProxy(self.column)
         self.column.chosen.connect(self.changed)
         self.order.activated.connect(self.changed)

@@ -228,7 +228,8 @@ class FilterTexts(QWidget):
         )
         group, head = QButtonGroup(self), QHBoxLayout()
         head.setSpacing(0)
-        for name, page in {WORDS: words, TEXT: self.text, SQL: self.sql}.items():
+        self._page_of: dict[str, QWidget] = {WORDS: words, TEXT: self.text, SQL: self.sql}
+        for name, page in self._page_of.items():
             button = QToolButton(text=name, checkable=True)
             theme.variant(button, "tight")
             button.clicked.connect(lambda _=False, name=name: self.show_page(name))
@@ -248,9 +249,8 @@ class FilterTexts(QWidget):
 
     def show_page(self, name: str) -> None:
         self._buttons[name].setChecked(True)
-        pages = (self._pages.widget(place) for place in range(self._pages.count()))
-        page_now = dict(zip(self._buttons, pages, strict=True))[name]
-        for page in map(self._pages.widget, range(self._pages.count())):
+        page_now = self._page_of[name]
+        for page in self._page_of.values():
             policy = QSizePolicy.Policy.Preferred if page is page_now else QSizePolicy.Policy.Ignored
             page.setSizePolicy(QSizePolicy.Policy.Ignored, policy)
         self._pages.setCurrentWidget(page_now)

@@ -76,7 +76,6 @@ class FigureRow(FieldRow):
         yielding(self.name, 11 * line)
         parts = (self.function, word("of"), self.column, word("as"), self.name, self.remove)
         self.setLayout(line_of(*parts, fields=fields))
-        self.layout().setContentsMargins(0, 0, 0, 0)
         self.setFocusProxy(self.column)
         self.function.activated.connect(self._take_function)
         self.column.chosen.connect(self._take)

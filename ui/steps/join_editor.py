@@ -57,7 +57,6 @@ class PairRow(FieldRow):
             box.setFixedWidth(12 * theme.current().line_height())
             box.chosen.connect(self.changed)
         self.setLayout(line_of(self.boxes[0], word("="), self.boxes[1], self.remove))
-        self.layout().setContentsMargins(0, 0, 0, 0)
         self.setFocusProxy(self.boxes[0])
 
     @property

@@ -273,7 +273,8 @@ class StepLine(QWidget):
         """Resize to the height of the form, up to a share of the tab."""
         if self.editor is None:
             return
-        around = self.parentWidget().height() if self.parentWidget() else 600
+        parent = self.parentWidget()
+        around = parent.height() if parent is not None else 600
         width = self._scroll.viewport().width()
         hint = self.editor.sizeHint().height()  # for wrapping layouts, that of a narrow form
         height = self.editor.heightForWidth(width) if self.editor.hasHeightForWidth() else hint

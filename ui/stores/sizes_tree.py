@@ -17,6 +17,7 @@ from lamella.core.errors import visible, visible_name
 from lamella.core.phrases import sentence_case, size_text
 from lamella.core.store.sizes import StoreSizes, TableSizes
 from lamella.ui import theme
+from lamella.ui.widgets.items import children_of, top_items
 
 TABLE, SHARES = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 NAME, ROWS, BAR, NOW, HISTORY, INDEXES = range(6)
@@ -104,7 +105,7 @@ class SizesTree(QTreeWidget):
                 self.setCurrentItem(item)
         self._fit_names()
         if self.currentItem() is None and self.topLevelItemCount():
-            self.setCurrentItem(self.topLevelItem(0))
+            self.setCurrentIndex(self.model().index(0, NAME))
 
     def _fit_names(self) -> None:
         """Widen the column to the names that are shown, within limits; make it narrower only where bars and
@@ -123,10 +124,9 @@ class SizesTree(QTreeWidget):
 
     def _open_lines(self) -> set[tuple[str, int]]:
         """The expanded lines: the name of the table with 0, or the number of the line below it."""
-        tables = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
         return {
             (table.data(NAME, TABLE), place)
-            for table in tables
+            for table in top_items(self)
             for place, line in enumerate(_lines_of(table))
             if line.isExpanded()
         }
@@ -196,8 +196,9 @@ class SizesTree(QTreeWidget):
         return item
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentItem() is not None:
-            self._open(self.currentItem())
+        item = self.currentItem()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
+            self._open(item)
         else:
             super().keyPressEvent(event)
 
@@ -226,4 +227,4 @@ def _shown_size(size: int) -> str:
 
 def _lines_of(table: QTreeWidgetItem) -> list[QTreeWidgetItem]:
     """The line of a table, and those below it."""
-    return [table, *(table.child(place) for place in range(table.childCount()))]
+    return [table, *children_of(table)]

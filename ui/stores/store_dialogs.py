@@ -79,7 +79,7 @@ class StoreDialog(WorkDialog):
         buttons.addLayout(self.other_buttons)
         buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.accept_button)
-        layout = QVBoxLayout(self)
+        layout = self._lines = QVBoxLayout(self)
         margin = theme.L + theme.XS
         layout.setContentsMargins(margin, margin, margin, margin)
         layout.setSpacing(theme.M)
@@ -145,7 +145,7 @@ class StoreDialog(WorkDialog):
         self._fit()  # subclasses have added their fields by now
 
     def _fit(self) -> None:
-        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
+        self.resize(self.width(), self._lines.totalHeightForWidth(self.width()))
 
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, LamellaError):
@@ -161,8 +161,9 @@ class StoreDialog(WorkDialog):
         self.accept_button.setEnabled(not locked)
         for row in range(self.form.rowCount()):
             item = self.form.itemAt(row, QFormLayout.ItemRole.FieldRole)
-            if item is not None and item.widget() is not None:
-                item.widget().setEnabled(not locked)
+            field = None if item is None else item.widget()
+            if field is not None:
+                field.setEnabled(not locked)
 
 
 class FolderField(QWidget):

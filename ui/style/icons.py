@@ -18,14 +18,14 @@ def icon_svg(name: str) -> str:
     return files("lamella.resources").joinpath("icons", f"{name}.svg").read_text("utf-8")
 
 
-def tinted(name: str, color: str) -> bytes:
+def tint_icon(name: str, color: str) -> bytes:
     return icon_svg(name).replace("currentColor", color).encode()
 
 
 def write_tinted(name: str, color: str, folder: Path) -> str:
     """Write a tinted copy and return its path: style sheets take pictures only by path."""
     path = folder / f"{name}-{color.lstrip('#')}.svg"
-    path.write_bytes(tinted(name, color))
+    path.write_bytes(tint_icon(name, color))
     return path.as_posix()
 
 
@@ -66,7 +66,7 @@ class TintedIconEngine(QIconEngine):
     def _render(self, size: QSize, color: str) -> QPixmap:
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
-        renderer = QSvgRenderer(QByteArray(tinted(self._name, color)))
+        renderer = QSvgRenderer(QByteArray(tint_icon(self._name, color)))
         renderer.setAspectRatioMode(Qt.AspectRatioMode.KeepAspectRatio)
         painter = QPainter(pixmap)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.ui import theme
+from lamella.ui.widgets.hosts import parent_of
 
 ICON_GAP = "\u2009\u2009"
 """The gap between the icon and the text of a button, for which style sheets have no setting."""
@@ -198,7 +199,7 @@ class EmptyNote(QLabel):
         return False
 
     def _follow(self) -> None:
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(parent_of(self).rect())
         self.setVisible(self._model.rowCount() == 0)
 
 
@@ -238,14 +239,14 @@ class FieldRows(QWidget, Generic[Row]):
         super().__init__(parent)
         self.rows: list[Row] = []
         self._new, self._never_empty = new, never_empty
-        layout = QVBoxLayout(self)
+        layout = self._lines = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.XS)
         add.clicked.connect(self._add_new)
 
     def append(self, row: Row) -> Row:
         self.rows.append(row)
-        self.layout().addWidget(row)
+        self._lines.addWidget(row)
         row.changed.connect(self.changed)
         row.removed.connect(lambda: self._remove(row))
         row.show()  # layouts show new widgets only later, and hidden widgets cannot have the focus

@@ -23,6 +23,7 @@ from lamella.core.errors import LamellaError
 from lamella.core.store.paths import is_store
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.hosts import parent_of
 
 ICON_SIZE = 40
 ZONE_SIZE = QSize(440, 280)
@@ -67,7 +68,7 @@ class DropOverlay(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize and self.isVisible():
-            self.setGeometry(self.parentWidget().rect())
+            self.setGeometry(parent_of(self).rect())
         if event.type() == QEvent.Type.DragEnter and isinstance(event, QDragEnterEvent):
             return self._begin(event)
         return False
@@ -128,7 +129,7 @@ class DropOverlay(QWidget):
         )
         self._offer(True)
         self._light(None)
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(parent_of(self).rect())
         self.show()
         self.raise_()
         event.acceptProposedAction()

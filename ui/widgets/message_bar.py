@@ -46,14 +46,15 @@ class MessageBar(QWidget):
         self._close = QToolButton(self._frame)
         self._close.setAccessibleName("Close the message")
         self._close.clicked.connect(self.clear)
-        around = QHBoxLayout(self)
-        around.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
-        around.addWidget(self._frame)
+        self._around = QHBoxLayout(self)
+        self._around.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
+        self._around.addWidget(self._frame)
         self._layout = QGridLayout(self._frame)
         self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
         self._layout.setColumnStretch(0, 1)
         self._row = QWidget(self._frame)
-        QHBoxLayout(self._row).setContentsMargins(0, 0, 0, 0)
+        self._row_layout = QHBoxLayout(self._row)
+        self._row_layout.setContentsMargins(0, 0, 0, 0)
         self._layout.addWidget(self.label, 0, 0)
         self._layout.addWidget(self._row, 0, 1)
         self._layout.addWidget(self._close, 0, 2)
@@ -111,8 +112,8 @@ class MessageBar(QWidget):
         width = self._host.width()
         self._fold(width)
         self._layout.activate()
-        self.layout().activate()
-        height = self.layout().totalHeightForWidth(width)
+        self._around.activate()
+        height = self._around.totalHeightForWidth(width)
         self.setGeometry(0, max(0, self._host.height() - self._bar_height - height), width, height)
         self.raise_()
 
@@ -129,7 +130,7 @@ class MessageBar(QWidget):
 
     def _fold(self, width: int) -> None:
         """Put the buttons beside the text or below it, in a bar of this width."""
-        margins = self.layout().contentsMargins() + self._layout.contentsMargins()
+        margins = self._around.contentsMargins() + self._layout.contentsMargins()
         right = self._row.sizeHint().width() + self._close.sizeHint().width()
         room = width - margins.left() - margins.right() - right - 2 * self._layout.horizontalSpacing()
         lines = self.label.heightForWidth(max(1, room)) // self.label.fontMetrics().lineSpacing()
@@ -148,7 +149,7 @@ class MessageBar(QWidget):
         button = QPushButton(label, self._frame)
         theme.variant(button, "primary" if primary else "ghost")
         button.clicked.connect(lambda: self._do(act))
-        self._row.layout().addWidget(button)
+        self._row_layout.addWidget(button)
         button.show()  # layouts show new widgets only later, and hidden ones have no size
         self._buttons.append(button)
 
@@ -158,7 +159,7 @@ class MessageBar(QWidget):
 
     def _drop_buttons(self) -> None:
         for button in self._buttons:
-            self._row.layout().removeWidget(button)
+            self._row_layout.removeWidget(button)
             button.hide()
             button.deleteLater()
         self._buttons = []

@@ -57,7 +57,7 @@ def close_popups(owner: QWidget) -> None:
 def first_field(form: QWidget) -> QWidget:
     """The first widget of a form in the tab order; the form itself if there is none."""
     widget = form.nextInFocusChain()
-    while widget is not form and form.isAncestorOf(widget):
+    while widget is not None and widget is not form and form.isAncestorOf(widget):
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
         if takes_tab and widget.isEnabled() and widget.isVisibleTo(form):
             return widget

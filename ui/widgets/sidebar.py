@@ -28,6 +28,7 @@ from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
 from lamella.ui.widgets.field_buttons import add_clear_button, add_search_icon
+from lamella.ui.widgets.items import children_of
 
 ROLE = Qt.ItemDataRole.UserRole
 ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -307,8 +308,7 @@ class Sidebar(QWidget):
         return len(self._store_items())
 
     def _store_items(self) -> list[QTreeWidgetItem]:
-        children = [self._stores.child(i) for i in range(self._stores.childCount())]
-        return [item for item in children if item is not self._problem]
+        return [item for item in children_of(self._stores) if item is not self._problem]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Handle keys of the search field: Enter opens the first match, Down goes to it, Escape ends the
@@ -359,8 +359,7 @@ class Sidebar(QWidget):
         """Show or hide an entry, and return whether it is shown. `above`: whether its parent matches."""
         is_section = item.parent() is None
         fits = above or (not is_section and _fits(item, words))
-        children = [item.child(place) for place in range(item.childCount())]
-        inside = [self._narrow_to(words, child, fits) for child in children]
+        inside = [self._narrow_to(words, child, fits) for child in children_of(item)]
         is_listed = fits or any(inside)
         item.setHidden(not is_listed and (bool(words) or item is not self._stores))
         if words and any(inside):
@@ -402,7 +401,7 @@ class Sidebar(QWidget):
         leaves, todo = [], sections
         while todo:
             item = todo.pop(0)
-            todo = [item.child(i) for i in range(item.childCount())] + todo
+            todo = [*children_of(item), *todo]
             entry = item.data(0, ROLE)
             if isinstance(entry, Entry) and entry.kind != "store":
                 leaves.append(item)
@@ -436,8 +435,9 @@ class Sidebar(QWidget):
             item.setIcon(0, look.icon("warning", "danger") if why else look.icon("database"))
             item.setToolTip(0, why or path)
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, why)
-            if item.childCount() and not isinstance(item.child(0).data(0, ROLE), Entry):
-                item.child(0).setForeground(0, look.color("faint"))
+            for child in children_of(item)[:1]:
+                if not isinstance(child.data(0, ROLE), Entry):
+                    child.setForeground(0, look.color("faint"))
         if self._problem is not None:
             self._problem.setIcon(0, look.icon("warning", "danger"))
             self._problem.setForeground(0, look.color("danger"))

@@ -70,7 +70,7 @@ class RowButton(QPushButton):
         texts.setSpacing(0)
         texts.addWidget(name)
         texts.addWidget(below)
-        layout = QHBoxLayout(self)
+        layout = self._layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.S, theme.XS, theme.S, theme.XS)
         layout.setSpacing(theme.M)
         layout.addWidget(self._icon)
@@ -90,16 +90,16 @@ class RowButton(QPushButton):
         self._figures.setText(text)
 
     def hasHeightForWidth(self) -> bool:
-        return self.layout().hasHeightForWidth()
+        return self._layout.hasHeightForWidth()
 
     def heightForWidth(self, width: int) -> int:
-        return self.layout().totalHeightForWidth(width) if self.hasHeightForWidth() else -1
+        return self._layout.totalHeightForWidth(width) if self.hasHeightForWidth() else -1
 
     def sizeHint(self) -> QSize:
-        return self.layout().totalSizeHint()
+        return self._layout.totalSizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self.layout().totalMinimumSize()
+        return self._layout.totalMinimumSize()
 
     def _restyle(self) -> None:
         look = theme.current()

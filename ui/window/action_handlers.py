@@ -51,7 +51,7 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
 
     if tab.editable is None:
         tab.messages.say(ROWS_ARE_COMPUTED)
-    if tab.editable is None or tab.view is None:
+    if tab.editable is None or tab.view is None or tab.table is None:
         return None
     column = current_column(tab)
     blocks = tab.grid.selection.blocks
@@ -210,7 +210,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),
         "chart": on(lambda tab: tab.comparing.toggle_chart()),
-        "chart_column": on(lambda tab: tab.comparing.draw_column(current_column(tab))),
+        "chart_column": on(_with_column(lambda tab, name: tab.comparing.draw_column(name))),
         "all_columns": on(lambda tab: tab.profiling.toggle()),
         "row_key": on(lambda tab: tab.remote_rows.ask_key()),
         "sql": window.consoles.show,
@@ -260,6 +260,17 @@ def _save(tab: DatasetTab) -> None:
         tab.line_actions.ask_name()
 
 
+def _with_column(act: Callable[[DatasetTab, str], object]) -> Callable[[DatasetTab], None]:
+    """An act on the current column of a tab, if there is one."""
+
+    def run(tab: DatasetTab) -> None:
+        name = current_column(tab)
+        if name is not None:
+            act(tab, name)
+
+    return run
+
+
 def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
     return {
         "hide_column": on(_hide_column),
@@ -267,9 +278,9 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "pin_column": on(_pin_column),
         "reset_layout": on(_reset_layout),
         "unpin_columns": on(_unpin_columns),
-        "format_column": on(lambda tab: tab.column_formats.ask(current_column(tab))),
+        "format_column": on(_with_column(lambda tab, name: tab.column_formats.ask(name))),
         "column_rules": on(lambda tab: tab.column_rules.ask(current_column(tab))),
-        "field_columns": on(lambda tab: tab.nested_values.ask_fields(current_column(tab))),
+        "field_columns": on(_with_column(lambda tab, name: tab.nested_values.ask_fields(name))),
         "open_value": on(lambda tab: tab.nested_values.open()),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),

@@ -12,7 +12,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.preview import takes_types
@@ -33,6 +33,7 @@ from lamella.ui.actions import (
 )
 from lamella.ui.dialogs.command_palette import SUBMENU
 from lamella.ui.widgets.controls import ICON_GAP, IconButton
+from lamella.ui.widgets.hosts import application
 from lamella.ui.widgets.list_menu import MenuKey
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
@@ -327,7 +328,7 @@ class AltKey(QObject):
             self._stop()
             if not event.modifiers() & ~Qt.KeyboardModifier.AltModifier:
                 self._is_pressed = True
-                QApplication.instance().installEventFilter(self)  # shortcuts do not reach the window
+                application().installEventFilter(self)  # shortcuts do not reach the window
         elif event.type() is QEvent.Type.KeyRelease and self._is_pressed and not event.isAutoRepeat():
             self._stop()
             self.alone.emit()
@@ -335,7 +336,7 @@ class AltKey(QObject):
     def _stop(self) -> None:
         if self._is_pressed:
             self._is_pressed = False
-            QApplication.instance().removeEventFilter(self)
+            application().removeEventFilter(self)
 
 
 def _is_alt(event: QEvent) -> bool:

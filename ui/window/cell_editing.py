@@ -405,15 +405,14 @@ class CellEditing(QObject):
 
     def follow(self) -> None:
         """Keep the editor over its cell while the grid scrolls."""
-        place = self._place()
-        rect = self._editor and self._tab.grid.cell_rect(place)
-        if rect:
+        editor, place = self._editor, self._place()
+        if editor is not None and (rect := self._tab.grid.cell_rect(place)):
             rect.setWidth(max(rect.width(), NARROWEST, self._wanted_width()))
-            if isinstance(self._editor, CellArea):
+            if isinstance(editor, CellArea):
                 rect = self._area(rect)
-            self._editor.setGeometry(rect.adjusted(-1, -1, 0, 0))
+            editor.setGeometry(rect.adjusted(-1, -1, 0, 0))
             if self._reason is not None:
-                self._reason.place(self._editor.geometry())
+                self._reason.place(editor.geometry())
 
     def _wanted_width(self) -> int:
         """The width of a date with its calendar button; 0 for other types."""

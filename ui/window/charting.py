@@ -140,8 +140,8 @@ class Charting(QObject):
         names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
         if 1 < len(set(names)) <= MOST_COLUMNS:
             return list(dict.fromkeys(names))
-        current = grid.current_name if grid.selection.current is not None else ""
-        if current in schema.names[1:]:
+        current = grid.current_name if grid.selection.current is not None else None
+        if current is not None and current in schema.names[1:]:
             return [current]
         if self._is_answer and len(schema.names) <= MOST_CHARTED_COLUMNS:
             return list(schema.names)

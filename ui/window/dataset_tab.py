@@ -285,7 +285,8 @@ class DatasetTab(QWidget):
 
     def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
         """Add a condition and remove those in `instead` from the last filter."""
-        parts = self.where.children if isinstance(self.where, And) else (self.where,)
+        where = self.where
+        parts = where.children if isinstance(where, And) else () if where is None else (where,)
         if any(part in parts for part in instead):
             parts_kept = [part for part in parts if part not in instead]
             self.set_filter(all_of([*parts_kept, condition]) if parts_kept else condition)

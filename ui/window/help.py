@@ -118,8 +118,8 @@ class Help(QObject):
         dialog = now.window() if now is not None else None
         if not isinstance(dialog, QDialog) or dialog.findChild(QShortcut, "help"):
             return
-        top = dialog.parentWidget().window() if dialog.parentWidget() is not None else None
-        if top is self.parent():
+        owner = dialog.parentWidget()
+        if owner is not None and owner.window() is self.parent():
             key = QShortcut(QKeySequence(QKeySequence.StandardKey.HelpContents), dialog)
             key.setObjectName("help")
             key.activated.connect(self.show)

@@ -84,10 +84,10 @@ class NestedValues(QObject):
     def open(self) -> None:
         """Open the nested value of the current cell below it. On a group, open its rows instead."""
         tab, grid, current = self._tab, self._tab.grid, self._tab.grid.selection.current
-        view = tab.view
-        if current is None or view is None:
+        view, name = tab.view, grid.current_name
+        if current is None or view is None or name is None:
             return
-        name, row = grid.current_name, current[0]
+        row = current[0]
         if tab.line.grouping is not None:
             tab.open_group(row)
             return
@@ -100,9 +100,11 @@ class NestedValues(QObject):
         )
 
     def _show(self, name: str, value: pa.Array) -> None:
-        grid = self._tab.grid
-        grid.show_cell(*grid.selection.current)
-        rect = grid.cell_rect(grid.selection.current)
+        grid, current = self._tab.grid, self._tab.grid.selection.current
+        if current is None:
+            return
+        grid.show_cell(*current)
+        rect = grid.cell_rect(current)
         if rect is None or self.popup is not None:
             return
         if value.null_count:

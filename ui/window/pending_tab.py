@@ -15,6 +15,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import sentences
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.controls import breakable
+from lamella.ui.widgets.hosts import set_focus_proxy
 
 SLOW_MS = 500
 """How long opening may take before the tab says that it is opening; most tabs are faster."""
@@ -58,8 +59,9 @@ class PendingTab(QWidget):
     def key(self) -> tuple[str, ...] | None:
         """The key of the dataset, if the tab shows one."""
         key = self.saved_state.get("key")
-        is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
-        return tuple(key) if is_key else None
+        if not isinstance(key, list) or not key or not all(isinstance(part, str) for part in key):
+            return None
+        return tuple(key)
 
     def is_of_store(self, path: Path) -> bool:
         """Whether it shows a store or one of its tables."""
@@ -143,7 +145,7 @@ class PendingTab(QWidget):
             self.body.show_texts(f"Opening {self._name}")
             self.body.show_ways([close])
         self.body.bar.setVisible(self.is_opening and not self._slow.isActive())
-        self.setFocusProxy(self.body.first)
+        set_focus_proxy(self, self.body.first)
         self.setAccessibleName(self.body.text)
         if had_keyboard:
             self.setFocus()  # hiding a button moves the focus out of the tab

@@ -157,7 +157,10 @@ class StoreActions(QObject):
     def front_first(self) -> list[Store]:
         """The open stores to import into: that of the tab in front is the first, unless it is read-only."""
         front = self.of()
-        return sorted(self._window.library.stores, key=lambda store: store is not front or store.read_only)
+        return sorted(
+            self._window.library.stores,
+            key=lambda store: front is None or store is not front or store.read_only,
+        )
 
     def act(self, store: Store | None, act: str, table: str = "") -> StoreDialog | None:
         """Open the dialog of one of `store_page.ACTS`, or that of "expire" for a table."""

@@ -12,7 +12,7 @@ from PySide6.QtGui import QCursor, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.remote.addresses import is_address
-from lamella.ui.widgets.hosts import widget_of
+from lamella.ui.widgets.hosts import application, widget_of
 from lamella.ui.window.drag_source import file_data, run_drag
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class EscapeWatch(QObject):
         self.was_pressed = False
         # Only once the drag has begun: its own filter takes all keys, and the last installed filter comes
         # first
-        QTimer.singleShot(0, self, lambda: QApplication.instance().installEventFilter(self))
+        QTimer.singleShot(0, self, lambda: application().installEventFilter(self))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):

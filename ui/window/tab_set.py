@@ -170,7 +170,8 @@ class TabSet(QStackedWidget):
 
     @property
     def widgets(self) -> list[QWidget]:
-        return [self.tabs.widget(place) for place in range(self.tabs.count())]
+        widgets = map(self.tabs.widget, range(self.tabs.count()))
+        return [widget for widget in widgets if widget is not None]
 
     def find_dataset(self, key: Key) -> DatasetTab | None:
         return next((tab for tab in self.dataset_tabs if tab.key == key), None)
@@ -258,7 +259,7 @@ class TabSet(QStackedWidget):
         """Show the next or previous tab, wrapping around at the ends."""
         count = self.tabs.count()
         if count:
-            self.show_tab(self.tabs.widget((self.tabs.currentIndex() + step) % count))
+            self.show_tab(self.widgets[(self.tabs.currentIndex() + step) % count])
 
     def close_at(self, place: int) -> None:
         widget = self.tabs.widget(place)

@@ -82,8 +82,9 @@ class ColumnForm(QWidget):
         for _, field in fields:
             layout.addWidget(field)
             edit = field.lineEdit() if isinstance(field, QComboBox) else field
-            edit.textChanged.connect(self._follow)
-            edit.returnPressed.connect(self._take)
+            if edit is not None:
+                edit.textChanged.connect(self._follow)
+                edit.returnPressed.connect(self._take)
         layout.addWidget(self.reason)
         line = QHBoxLayout()
         line.addStretch(1)
@@ -166,8 +167,8 @@ def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
         type_ = type_named(values["type"])
         value = parse_cell(values["default"], type_) if values["default"] else None
         called = values["name"].strip()
-        tab.commits.run(
-            tab.table,
+        _commit(
+            tab,
             lambda table, job: table.columns.add(called, type_, value, name, job=job),
             f"Adding {called}",
         )
@@ -188,9 +189,7 @@ def ask_name(tab: DatasetTab, name: str) -> ColumnForm:
     def rename(values: dict[str, str]) -> None:
         called = values["name"].strip()
         if called != name:
-            tab.commits.run(
-                tab.table, lambda table, job: table.columns.rename(name, called), f"Renaming {name}"
-            )
+            _commit(tab, lambda table, job: table.columns.rename(name, called), f"Renaming {name}")
 
     form = _open(tab, name, ColumnForm(f"Rename {visible(name)}", "Rename", [("name", edit)], refuse))
     form.accepted.connect(rename)
@@ -202,8 +201,8 @@ def ask_description(tab: DatasetTab, name: str) -> None:
 
     def note(values: dict[str, str]) -> None:
         text = values["text"].strip() or None
-        tab.commits.run(
-            tab.table,
+        _commit(
+            tab,
             lambda table, job: table.columns.set_metadata(
                 name, {DESCRIPTION: text}, f"describe {name}" if text else f"forget what {name} is"
             ),
@@ -222,9 +221,14 @@ def ask_description(tab: DatasetTab, name: str) -> None:
     tab.tasks.read(lambda job: table.columns.metadata(name), ask, owner=tab, quiet=True)
 
 
+def _commit(tab: DatasetTab, work: Callable[[Any, Job], Any], text: str) -> None:
+    if tab.table is not None:
+        tab.commits.run(tab.table, work, text)
+
+
 def drop(tab: DatasetTab, name: str) -> None:
     """Drop the column without asking: it can be undone."""
-    tab.commits.run(tab.table, lambda table, job: table.columns.drop(name), f"Dropping {name}")
+    _commit(tab, lambda table, job: table.columns.drop(name), f"Dropping {name}")
 
 
 def move(tab: DatasetTab, name: str, by: int) -> None:
@@ -237,15 +241,13 @@ def move(tab: DatasetTab, name: str, by: int) -> None:
         names.insert(to, names.pop(place))
         return table.columns.reorder(names, f"move {name}")
 
-    tab.commits.run(tab.table, work, f"Moving {name}")
+    _commit(tab, work, f"Moving {name}")
 
 
 def keep_order(tab: DatasetTab, _name: str) -> None:
     """Reorder the table's columns as they are shown; hidden ones go to the end."""
     names = [name for name in tab.line_actions.shown_columns() if name != ID]
-    tab.commits.run(
-        tab.table, lambda table, job: table.columns.reorder(names, "order columns"), "Ordering the columns"
-    )
+    _commit(tab, lambda table, job: table.columns.reorder(names, "order columns"), "Ordering the columns")
 
 
 # ------------------------------------------------------------------------------ tables

@@ -86,7 +86,7 @@ class Trail(QObject):
         current = grid.selection.current
         row_id = follow.row_id if follow.start is None else follow.start
         origin = Place(
-            tab.key, tab.name, tab.line, current[0] if current else None, row_id, grid.current_name
+            tab.key, tab.name, tab.line, current[0] if current else None, row_id, grid.current_name or ""
         )
 
         def go(target: Target) -> None:
@@ -171,7 +171,10 @@ class Trail(QObject):
         arrived: Callable[[], object] = lambda: None,
     ) -> None:
         def look(job: Job) -> int | None:
-            return row_of(tab.view, row_id, near, job) if tab.relations.table is not None else None
+            view = tab.view
+            if view is None or tab.relations.table is None:
+                return None
+            return row_of(view, row_id, near, job)
 
         def go(row: int | None) -> None:
             if row is None:
