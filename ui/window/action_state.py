@@ -136,6 +136,7 @@ class ActionSet(QObject):
         theme.current().changed.connect(self._retint)
         self._retint()
         self.update(Situation())
+        window.addActions(self.actions())  # when complete: the window gets an event for each later change
         MenuKey.install()
 
     def __getitem__(self, action_id: str) -> QAction:
@@ -190,15 +191,17 @@ class ActionSet(QObject):
     def _build(self, window: QWidget, entry: Action, handler: Callable[[], object]) -> QAction:
         action = QAction(entry.text, window)
         action.setObjectName(entry.id)
-        action.setProperty(SUBMENU, entry.submenu)
-        action.setShortcuts(sequences(entry))
-        widget, window_wide = Qt.ShortcutContext.WidgetShortcut, Qt.ShortcutContext.WindowShortcut
-        action.setShortcutContext(widget if entry.in_grid else window_wide)
-        action.setCheckable(entry.checkable)
+        if entry.submenu:
+            action.setProperty(SUBMENU, entry.submenu)
+        if entry.in_grid:
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # otherwise that of the window
+        if entry.keys:
+            action.setShortcuts(sequences(entry))
+        if entry.checkable:
+            action.setCheckable(True)
         action.setIconText(ICON_GAP + (entry.toolbar or entry.text))
         action.setToolTip(_tip(entry.tip or entry.text.rstrip("…"), entry))
         action.triggered.connect(lambda _checked=False: handler())
-        window.addAction(action)
         return action
 
     def _describe(self, action_id: str, verb: str, what: str) -> None:
