@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,15 +69,23 @@ class LineActions(QObject):
     def __init__(self, tab: LineTab, saved_views: Path) -> None:
         super().__init__(widget_of(tab))
         self._tab, self._saved_views, self._problem = tab, saved_views, ""
-        self.form = NameForm(
-            "view", "Saves the steps, the layout of the columns and the chart; rows are read again each time."
-        )
-        self._popover = Popover(self.form, tab.steps.bar.save)
         bar = tab.steps.bar
         bar.copy_requested.connect(self.copy)
         bar.paste_requested.connect(self.paste)
         bar.save_requested.connect(self.ask_name)
-        self.form.named.connect(self.save)
+
+    @cached_property
+    def form(self) -> NameForm:
+        """The form for the name of a view, made when it is first opened: few tabs need it."""
+        form = NameForm(
+            "view", "Saves the steps, the layout of the columns and the chart; rows are read again each time."
+        )
+        form.named.connect(self.save)
+        return form
+
+    @cached_property
+    def _popover(self) -> Popover:
+        return Popover(self.form, self._tab.steps.bar.save)
 
     # ------------------------------------------------------------------- text
 
