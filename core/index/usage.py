@@ -1,7 +1,7 @@
-"""Records when the indexes of a table were last used, in memory and occasionally in a small file.
+"""Records when the indexes of a table were last used, in memory and in a small file.
 
 This is a hint for users who want to know which indexes are worth their disk space, so nothing waits for the
-disk: a crash loses at most the last few minutes.
+disk: a thread writes the file, at once, but not more than once a minute. A crash loses a minute at most.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import math
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -17,8 +19,8 @@ from lamella.core.index.definition import DRAFT, IndexFolder
 
 log = logging.getLogger(__name__)
 USAGE_FILE = "last-used.json"
-SAVE_EVERY = 600
-"""The number of seconds between writes while indexes are in use."""
+SAVE_EVERY = 60
+"""The least number of seconds between writes while indexes are in use."""
 
 
 class IndexUsage:
@@ -27,15 +29,18 @@ class IndexUsage:
     def __init__(self, place: IndexFolder) -> None:
         self._place = place
         self._last_uses: dict[str, float] = {}
-        self._time_saved = time.monotonic()
+        self._time_saved = -math.inf
         self._is_saved = True
+        self._writing: threading.Thread | None = None
 
     def note(self, stem: str) -> None:
         """Record that an index found rows just now."""
         self._last_uses[stem] = time.time()
         self._is_saved = False
-        if time.monotonic() - self._time_saved > SAVE_EVERY:
-            self.save()
+        if time.monotonic() - self._time_saved > SAVE_EVERY and self._place.writable:
+            self._time_saved = time.monotonic()
+            self._writing = threading.Thread(target=self._save, name="uses of indexes", daemon=True)
+            self._writing.start()
 
     def last_use(self, stem: str) -> dt.datetime | None:
         """The last use in UTC; None if unknown. Reads the file, to which other processes write too."""
@@ -45,12 +50,21 @@ class IndexUsage:
     def forget(self, stem: str) -> None:
         """Forget a dropped index, so that a new one on the same columns starts afresh."""
         self._last_uses.pop(stem, None)
+        self._finish_writing()
         uses = _read(self._file)
         if stem in uses:
             self._write({stem_known: when for stem_known, when in uses.items() if stem_known != stem})
 
     def save(self) -> None:
         """Save the uses, merged with those that other processes wrote. Write errors are only logged."""
+        self._finish_writing()
+        self._save()
+
+    def _finish_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.join()
+
+    def _save(self) -> None:
         self._time_saved = time.monotonic()
         if not self._is_saved:
             self._is_saved = True

@@ -507,6 +507,44 @@ def test_status_says_size_rows_and_when_an_index_was_used(store: Store, table: T
         assert index_files(again) == []
 
 
+def test_the_last_use_is_known_after_the_program_was_killed(store: Store, table: Table) -> None:
+    table.indexes.create("n")
+    store.close()
+    code = """
+import os, sys
+from pathlib import Path
+from lamella import Store
+store = Store.open(sys.argv[1])
+store["t"].count("n = 7")
+while not any((Path(sys.argv[1]) / "index").rglob("last-used.json")):
+    pass
+os._exit(9)
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(store.path)], timeout=60, check=False)
+    assert killed.returncode == 9
+    with Store.open(store.path) as again:
+        assert again["t"].indexes.status()[0].last_used is not None
+
+
+def test_uses_in_a_row_are_written_once(store: Store, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.indexes.create("n")
+    writes: list[Path] = []
+    replace = Path.replace
+
+    def count(draft: Path, target: Path) -> Path:
+        if target.name == "last-used.json":
+            writes.append(target)
+        return replace(draft, target)
+
+    monkeypatch.setattr(Path, "replace", count)
+    for number in range(5):
+        table.count(col("n") == number)
+    store.close()
+    assert 1 <= len(writes) <= 2, "one at once, and one at the end"
+    with Store.open(store.path) as again:
+        assert again["t"].indexes.status()[0].last_used is not None
+
+
 def test_status_counts_no_deleted_rows(table: Table) -> None:
     table.indexes.create("n")
     table.insert([{"n": 100_000 + number, "name": "more"} for number in range(3)])
