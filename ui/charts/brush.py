@@ -22,23 +22,24 @@ EDGE_WIDTH = 2.0
 
 
 @dataclass(frozen=True)
-class Picked:
-    """Places that were picked: the condition that finds their rows (None if there is none), its text, and the
-    number of the chart's rows in them."""
+class ChartSelection:
+    """Places of a chart: the condition that finds their rows (None if there is none), its text, and
+    the number of the chart's rows in them."""
 
     condition: Filter | None
     text: str
     rows: int
 
 
-def pick(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:
+def select_places(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> ChartSelection:
     """The rows that lie in the places of each of the dimensions."""
     conditions = [dimension.filter_of(places) for dimension, places in parts]
     place_conditions = [condition for condition in conditions if condition is not None]
     text = ", ".join(brush_text(dimension, places) for dimension, places in parts)
     if len(place_conditions) < len(conditions) or not place_conditions:
-        return Picked(None, text, rows)
-    return Picked(place_conditions[0] if len(place_conditions) == 1 else all_of(place_conditions), text, rows)
+        return ChartSelection(None, text, rows)
+    condition = place_conditions[0] if len(place_conditions) == 1 else all_of(place_conditions)
+    return ChartSelection(condition, text, rows)
 
 
 def places_between(dimension: Dimension, low: float, high: float) -> list[Place]:

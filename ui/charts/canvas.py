@@ -25,7 +25,7 @@ from lamella.core.query.charts.dimensions import Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE, SCATTER
 from lamella.ui import theme
 from lamella.ui.charts.axes import ChartAxis, NumberTicks, ticks_of, ticks_of_figures
-from lamella.ui.charts.brush import Picked, Veil, pick, places_between
+from lamella.ui.charts.brush import ChartSelection, Veil, places_between, select_places
 from lamella.ui.charts.marks import Display, EndLabels, Mark, Marks, SeriesLook, looks_of
 from lamella.ui.charts.panels import (
     EARTH,
@@ -218,8 +218,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
                 left, right = _with_room(left, right)
                 low, high = _with_room(low, high)
         else:
-            low = min((panel.made.low for panel in self.panels), default=0.0)
-            high = max((panel.made.high for panel in self.panels), default=1.0)
+            low = min((panel.drawing.low for panel in self.panels), default=0.0)
+            high = max((panel.drawing.high for panel in self.panels), default=1.0)
             if not math.isfinite(low + high):
                 low, high = 0.0, 1.0
             flat = 0 < low == high
@@ -251,8 +251,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             panel.labels = None
         panel.plot.setXRange(left, left + (right - left) / (1 - share), padding=0)
         panel.plot.getAxis("bottom").span = (-math.inf, right)
-        if panel.made.ends:
-            panel.labels = EndLabels(panel.made.ends, right)
+        if panel.drawing.ends:
+            panel.labels = EndLabels(panel.drawing.ends, right)
             panel.plot.addItem(panel.labels, ignoreBounds=True)
 
     def _fit_axes(self) -> None:
@@ -291,17 +291,17 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if panel is None:
             return None
         place = panel.plot.vb.mapSceneToView(position)
-        inside = [mark for mark in panel.made.marks if mark.area is not None and _holds(mark.area, place)]
+        inside = [mark for mark in panel.drawing.marks if mark.area is not None and _holds(mark.area, place)]
         if inside:
             return panel, inside[-1]
         away, number = self._nearest(panel, place)
         if away <= REACH:
-            return panel, panel.made.marks[number]
+            return panel, panel.drawing.marks[number]
         return self._below(panel, place)
 
     def _below(self, panel: Panel, place: QPointF) -> tuple[Panel, Mark] | None:
         """The bar at a place above it, if the bar is low."""
-        for mark in panel.made.marks:
+        for mark in panel.drawing.marks:
             if (
                 mark.area is not None
                 and mark.area.left() <= place.x() < mark.area.right()
@@ -317,7 +317,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         x, y = place.x(), place.y()
         away = (
             (math.hypot((mark.point.x() - x) / wide, (mark.point.y() - y) / high), number)
-            for number, mark in enumerate(panel.made.marks)
+            for number, mark in enumerate(panel.drawing.marks)
             if mark.point is not None
         )
         return min(away, default=(math.inf, -1))
@@ -390,7 +390,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.clear_brush()
         mark = self.mark_at(position)
         if mark is not None and not had_brush:
-            self.clicked.emit(self.picked_of(*mark))
+            self.clicked.emit(self.selection_of(*mark))
 
     def _drag_to(self, position: QPointF) -> None:
         assert self._pressed_place is not None and self.data is not None
@@ -420,7 +420,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             other.plot.addItem(veil, ignoreBounds=True)
             self._veils.append((other.plot, veil))
         self._brush = number, across, down
-        self.brushed.emit(self._picked(panel, across, down))
+        self.brushed.emit(self._selection_in(panel, across, down))
 
     @property
     def brush_area(self) -> QRect:
@@ -451,7 +451,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             plot.removeItem(veil)
         self._veils, self._brush = [], None
 
-    def _picked(self, panel: Panel, across: Sequence[Place], down: Sequence[Place] | None) -> Picked:
+    def _selection_in(
+        self, panel: Panel, across: Sequence[Place], down: Sequence[Place] | None
+    ) -> ChartSelection:
         data = self.data
         assert data is not None and data.x is not None
         parts = [(data.x, across), *([] if down is None or data.y is None else [(data.y, down)])]
@@ -462,9 +464,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             rows = [row for row in rows if row["y"] in below]
         if panel.place is not None and data.panels is not None:
             parts.append((data.panels, [panel.place]))
-        return pick(parts, sum(row.get("rows", 1) for row in rows))
+        return select_places(parts, sum(row.get("rows", 1) for row in rows))
 
-    def picked_of(self, panel: Panel, mark: Mark) -> Picked:
+    def selection_of(self, panel: Panel, mark: Mark) -> ChartSelection:
         """What a figure stands for: its place, its colour and its panel."""
         data, row = self.data, mark.row
         assert data is not None
@@ -478,7 +480,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             )
             if dimension is not None and name in row
         ]
-        return pick(parts, row.get("rows", 1))
+        return select_places(parts, row.get("rows", 1))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the scroll area around the chart scrolls
@@ -498,7 +500,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         elif (
             key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current is not None and self._brush is None
         ):
-            self.clicked.emit(self.picked_of(self._panel_of(self._current), self._current))
+            self.clicked.emit(self.selection_of(self._panel_of(self._current), self._current))
         elif key == Qt.Key.Key_Escape and self._brush is not None:
             self.clear_brush()
         else:
@@ -515,7 +517,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         def place(mark: Mark) -> float:
             return mark.area.center().x() if mark.area is not None else mark.point.x() if mark.point else 0.0
 
-        return [mark for panel in self.panels for mark in sorted(panel.made.marks, key=place)]
+        return [mark for panel in self.panels for mark in sorted(panel.drawing.marks, key=place)]
 
     def _step(self, by: int) -> None:
         ordered = self._ordered_marks()
@@ -568,7 +570,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self._show_brush(number, places[first : last + 1], down)
 
     def _panel_of(self, mark: Mark) -> Panel:
-        return next(panel for panel in self.panels if any(own_mark is mark for own_mark in panel.made.marks))
+        return next(
+            panel for panel in self.panels if any(own_mark is mark for own_mark in panel.drawing.marks)
+        )
 
 
 def _ends(dimension: Dimension | None) -> tuple[float, float]:

@@ -25,7 +25,7 @@ class Panel:
     """One plot, and what stands in it."""
 
     plot: pg.PlotItem
-    made: PanelMarks
+    drawing: PanelMarks
     rows: Sequence[Mapping[str, Any]]
     place: Place | None
     cell: tuple[int, int]

@@ -28,7 +28,7 @@ from lamella.core.query.builder import Query
 from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, preview_chart, read_chart, suggest
 from lamella.core.query.charts.spec import TITLES
 from lamella.ui import theme
-from lamella.ui.charts.brush import Picked
+from lamella.ui.charts.brush import ChartSelection
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.figures import FiguresTable
 from lamella.ui.charts.form import ANY_WIDTH, WIDTH, ChartForm
@@ -81,12 +81,12 @@ class BrushBar(QFrame):
         close.clicked.connect(self.dropped)
         self.hide()
 
-    def show_picked(self, picked: Picked | None) -> None:
-        self.setVisible(picked is not None)
-        if picked is not None:
-            text = f"{picked.text} · {quantity(picked.rows, 'row')}"
+    def show_selection(self, selection: ChartSelection | None) -> None:
+        self.setVisible(selection is not None)
+        if selection is not None:
+            text = f"{selection.text} · {quantity(selection.rows, 'row')}"
             self.text.setText(text)
-            self.keep.setEnabled(picked.condition is not None)
+            self.keep.setEnabled(selection.condition is not None)
             self.setAccessibleName(f"Selected: {text}")
 
     def fit(self, width: int) -> None:
@@ -127,8 +127,8 @@ class ChartView(QWidget):
         self._types: Mapping[str, pa.DataType] = {}
         self._total = 0
         self._title = ""
-        self._picked_filter: Picked | None = None
-        self._chosen: Sequence[str] = ()
+        self._selection: ChartSelection | None = None
+        self._next_columns: Sequence[str] = ()
         self._build()
 
     @property
@@ -141,7 +141,7 @@ class ChartView(QWidget):
 
     def draw_next(self, names: Sequence[str]) -> None:
         """Draw a chart that fits these columns when the next rows are shown."""
-        self._chosen = names
+        self._next_columns = names
 
     def show_rows(self, query: Query, schema: pa.Schema, total: int, columns: list[str]) -> None:
         """Draw other rows; the first time, with a chart that fits the `columns` or those of `draw_next`.
@@ -150,17 +150,17 @@ class ChartView(QWidget):
         types = {field.name: field.type for field in schema}
         first = not self._types
         self._types = types
-        chosen = [name for name in self._chosen if name in types]
-        self._chosen = ()
+        next_columns = [name for name in self._next_columns if name in types]
+        self._next_columns = ()
         spec = self.spec
-        if chosen or (first and not spec.x and not spec.y):
-            spec = suggest(chosen or columns, types)
+        if next_columns or (first and not spec.x and not spec.y):
+            spec = suggest(next_columns or columns, types)
         self.form.show_spec(spec, types)
         self._read()
 
     def show_spec(self, spec: ChartSpec, display: Display | None = None) -> None:
         """Draw another chart of the same rows."""
-        self._chosen = ()
+        self._next_columns = ()
         if display is not None:
             self.form.show_display(display)
         self.form.show_spec(spec, self._types)
@@ -224,7 +224,7 @@ class ChartView(QWidget):
         """Show the chart, or a preview of it, which can be neither exported nor copied."""
         self._handle = None
         self.data = data
-        self._picked_filter = None
+        self._selection = None
         self.brush_bar.hide()
         self.form.show_counts(counts_of(data, self._total), remarks_of(data))
         if not data.table.num_rows:
@@ -312,9 +312,9 @@ class ChartView(QWidget):
 
     # ------------------------------------------------------------------- filtering
 
-    def _show_brushed(self, picked: Picked | None) -> None:
-        self._picked_filter = picked
-        self.brush_bar.show_picked(picked)
+    def _show_brushed(self, selection: ChartSelection | None) -> None:
+        self._selection = selection
+        self.brush_bar.show_selection(selection)
         self._place_brush_bar()
 
     def _place_brush_bar(self) -> None:
@@ -336,19 +336,19 @@ class ChartView(QWidget):
         self.canvas.clear_brush()
 
     def _keep(self) -> None:
-        picked = self._picked_filter
+        selection = self._selection
         self._drop()
-        if picked is not None:
-            self._filter(picked)
+        if selection is not None:
+            self._filter(selection)
 
-    def _filter(self, picked: Picked) -> None:
-        if picked.condition is None:
-            self.refused.emit(f"No condition can select these rows: {picked.text}")
+    def _filter(self, selection: ChartSelection) -> None:
+        if selection.condition is None:
+            self.refused.emit(f"No condition can select these rows: {selection.text}")
         else:
-            self.filter_requested.emit(picked.condition)
+            self.filter_requested.emit(selection.condition)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._picked_filter is not None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._selection is not None:
             self._keep()
         elif event.key() == Qt.Key.Key_Escape:
             self.closed.emit()

@@ -17,7 +17,7 @@ from lamella.core.query.charts import ChartData, ChartSpec, read_chart
 from lamella.core.query.source import SnapshotSource
 from lamella.core.scan.snapshot import snapshot_of_rows
 from lamella.ui import theme
-from lamella.ui.charts.brush import Picked
+from lamella.ui.charts.brush import ChartSelection
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.marks import Display
 from lamella.ui.widgets.plotting import pixels_of
@@ -47,7 +47,7 @@ def canvas(qtbot, monkeypatch, data: ChartData) -> Iterator[ChartCanvas]:
 
 def middle(canvas: ChartCanvas, hour: int, panel: int = 0) -> QPoint:
     """The middle of a bar."""
-    mark = canvas.panels[panel].made.marks[hour - 1]
+    mark = canvas.panels[panel].drawing.marks[hour - 1]
     assert mark.area is not None
     return canvas.mapFromScene(canvas.panels[panel].plot.vb.mapViewToScene(QPointF(mark.area.center())))
 
@@ -124,12 +124,12 @@ def test_a_drag_ends_where_the_chart_is_drawn_anew(canvas: ChartCanvas, data: Ch
 
 
 def test_a_brush_stays_while_only_the_look_of_the_chart_changes(canvas: ChartCanvas) -> None:
-    brushed: list[Picked | None] = []
+    brushed: list[ChartSelection | None] = []
     canvas.brushed.connect(brushed.append)
     press_and_drag(canvas, 2, 4)
     theme.current().set_mode("dark")
     canvas.show_data(canvas.data, Display(markers=False))
-    assert len({picked and picked.text for picked in brushed}) == 1
+    assert len({selection and selection.text for selection in brushed}) == 1
     picture = canvas.grab().toImage()
     inside, outside = (picture.pixelColor(middle(canvas, hour)) for hour in (3, 6))
     assert contrast(inside, outside) > 1.8

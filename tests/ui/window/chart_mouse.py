@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 def point_of(view, mark) -> QPoint:
     """The position of a figure on the canvas."""
     canvas = view.canvas
-    panel = next(p for p in canvas.panels if mark in p.made.marks)
+    panel = next(p for p in canvas.panels if mark in p.drawing.marks)
     place = mark.point if mark.area is None else mark.area.center()
     return canvas.mapFromScene(panel.plot.vb.mapViewToScene(QPointF(place)))
 

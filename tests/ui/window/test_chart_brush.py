@@ -18,7 +18,7 @@ BY_DELAY = ChartSpec("histogram", "delay")
 
 def test_a_brush_is_shown_with_its_rows_and_kept_as_a_filter(qtbot, chart, settled):
     view = chart(BY_DELAY)
-    marks = sorted(view.canvas.panels[0].made.marks, key=lambda m: m.row["x"])
+    marks = sorted(view.canvas.panels[0].drawing.marks, key=lambda m: m.row["x"])
     start, end = point_of(view, marks[3]), point_of(view, marks[6])
     drag(view, start, QPoint(end.x(), start.y()))
     rows = sum(mark.row["rows"] for mark in marks[3:7])
@@ -30,7 +30,7 @@ def test_a_brush_is_shown_with_its_rows_and_kept_as_a_filter(qtbot, chart, settl
     low, high = (view.data.x.places[n] for n in (0, -1))
     condition = tab.line.active[0].condition
     qtbot.waitUntil(lambda: not view.running)
-    again = sorted(view.canvas.panels[0].made.marks, key=lambda m: m.row["x"])
+    again = sorted(view.canvas.panels[0].drawing.marks, key=lambda m: m.row["x"])
     drag(view, point_of(view, again[0]), QPoint(point_of(view, again[1]).x(), start.y()))
     view.brush_bar.keep.click()
     tab = settled()
@@ -40,7 +40,7 @@ def test_a_brush_is_shown_with_its_rows_and_kept_as_a_filter(qtbot, chart, settl
 
 def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
     view = chart(BY_DELAY)
-    marks = view.canvas.panels[0].made.marks
+    marks = view.canvas.panels[0].drawing.marks
     for drop in (lambda: QTest.keyClick(view.canvas, Qt.Key.Key_Escape), view.brush_bar.dropped.emit):
         start = point_of(view, marks[2])
         drag(view, start, QPoint(start.x() + 60, start.y()))
@@ -53,7 +53,7 @@ def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
 def test_the_keyboard_returns_to_the_chart_from_the_bar_of_a_brush(qtbot, chart, settled):
     view = chart(BY_DELAY)
     for button in (view.brush_bar.findChild(IconButton), view.brush_bar.keep):
-        start = point_of(view, view.canvas.panels[0].made.marks[2])
+        start = point_of(view, view.canvas.panels[0].drawing.marks[2])
         drag(view, start, QPoint(start.x() + 60, start.y()))
         button.setFocus()
         button.click()
@@ -75,7 +75,7 @@ def test_the_bar_of_a_brush_fits_a_small_chart(qtbot, window, settled, tmp_path,
     view = tab.charting.view
     view.show_spec(ChartSpec("scatter", *names))
     qtbot.waitUntil(lambda: view.data is not None and not view.running)
-    marks = view.canvas.panels[0].made.marks
+    marks = view.canvas.panels[0].drawing.marks
     drag(view, point_of(view, marks[50]), point_of(view, marks[150]))
     bar = view.brush_bar
     qtbot.waitUntil(lambda: bar.text.height() >= bar.text.heightForWidth(bar.text.width()))
@@ -103,7 +103,7 @@ def test_the_bar_of_a_brush_leaves_it_in_sight(qtbot, chart):
 
 def test_a_brush_is_dropped_where_the_figures_are_shown(qtbot, chart):
     view = chart(BY_DELAY)
-    start = point_of(view, view.canvas.panels[0].made.marks[2])
+    start = point_of(view, view.canvas.panels[0].drawing.marks[2])
     drag(view, start, QPoint(start.x() + 60, start.y()))
     view.figures.click()
     assert view.table.isVisible() and not view.brush_bar.isVisible()

@@ -126,7 +126,7 @@ def test_every_type_is_drawn_light_and_dark(qtbot, chart):
         view = chart(SPECS.get(kind, usual))
         figures = view.data.table.num_rows
         assert figures and view.canvas.isVisible()
-        assert sum(len(panel.made.marks) for panel in view.canvas.panels) == figures, kind
+        assert sum(len(panel.drawing.marks) for panel in view.canvas.panels) == figures, kind
         assert f"{figures:,} figures" in view.canvas.accessibleName()
     for mode in ("light", "dark"):
         theme.current().set_mode(mode)
@@ -154,14 +154,14 @@ def test_the_mouse_over_a_figure_says_its_values(qtbot, chart, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda _at, text, *_: said.append(text))
     view = chart(BY_CARRIER)
-    mark = view.canvas.panels[0].made.marks[0]
+    mark = view.canvas.panels[0].drawing.marks[0]
     QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
     assert said and "carrier: " in said[-1] and "Mean of delay: " in said[-1] and "rows" in said[-1]
 
 
 def test_the_values_of_a_figure_stay_while_the_mouse_rests_on_it(chart):
     view = chart(BY_CARRIER)
-    viewport, point = view.canvas.viewport(), point_of(view, view.canvas.panels[0].made.marks[0])
+    viewport, point = view.canvas.viewport(), point_of(view, view.canvas.panels[0].drawing.marks[0])
     scene_events: list[QEvent.Type] = []
     record = QObject()
     record.eventFilter = lambda _, event: bool(scene_events.append(event.type()))
@@ -173,7 +173,7 @@ def test_the_values_of_a_figure_stay_while_the_mouse_rests_on_it(chart):
 
 def test_a_click_on_a_bar_filters_by_it(qtbot, chart, settled):
     view = chart(BY_CARRIER)
-    mark = next(m for m in view.canvas.panels[0].made.marks if view.data.x.place(m.row["x"]).low == "UA")
+    mark = next(m for m in view.canvas.panels[0].drawing.marks if view.data.x.place(m.row["x"]).low == "UA")
     QTest.mouseClick(view.canvas.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, mark))
     tab = settled()
     assert tab.line.active == (Where(Predicate("carrier", "eq", ("UA",))),)
@@ -272,16 +272,16 @@ def test_the_confidence_of_means_is_named_as_it_is_drawn(qtbot, chart):
 @pytest.mark.slow
 def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
     view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean", color="carrier"))
-    before = len(view.canvas.panels[0].made.items)
+    before = len(view.canvas.panels[0].drawing.items)
     view.form.checks["band"].setChecked(False)
-    assert len(view.canvas.panels[0].made.items) < before
+    assert len(view.canvas.panels[0].drawing.items) < before
     view.form.checks["labels"].setChecked(False)
     assert view.legend.isVisible() and not view.canvas.names_lines
     view.form.checks["zero"].setChecked(True)
-    assert view.canvas.panels[0].made.low <= 0
+    assert view.canvas.panels[0].drawing.low <= 0
     view.form.log_y.setChecked(True)
     qtbot.waitUntil(lambda: not view.running and view.data.spec.log_y)
-    assert view.canvas.panels[0].made.high < 4
+    assert view.canvas.panels[0].drawing.high < 4
 
 
 @pytest.mark.slow
@@ -296,7 +296,7 @@ def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
     lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())
     assert lost and f"{lost} figures are 0 or less" in view.form.remarks.text()
-    assert len(view.canvas.panels[0].made.marks) == view.data.table.num_rows - lost
+    assert len(view.canvas.panels[0].drawing.marks) == view.data.table.num_rows - lost
 
 
 @pytest.mark.slow
@@ -304,7 +304,7 @@ def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda _at, text, *_: said.append(text))
     view = chart(ChartSpec("scatter", "delay", "delay"))
-    mark = view.canvas.panels[0].made.marks[500]
+    mark = view.canvas.panels[0].drawing.marks[500]
 
     def is_found() -> bool:
         """Points are less than a pixel apart."""
@@ -521,8 +521,8 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     view.show_spec(ChartSpec("scatter", "lon", "lat", size="n"))
     qtbot.waitUntil(lambda: not view.running and view.data is not None)
     (panel,) = view.canvas.panels
-    assert view.form.boxes["size"].isVisible() and len(panel.made.marks) == 3
-    assert "n: 100" in hover_text(view.data, panel.made.marks[1].row)
+    assert view.form.boxes["size"].isVisible() and len(panel.drawing.marks) == 3
+    assert "n: 100" in hover_text(view.data, panel.drawing.marks[1].row)
     qtbot.waitUntil(lambda: any(scale.isVisible() for scale in view.legend.findChildren(SizeScale)))
     assert view.legend.findChildren(SizeScale)[-1].accessibleName() == "Sizes by n: 5, 20, 100"
     check = view.form.checks["map"]

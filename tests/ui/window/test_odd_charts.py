@@ -55,7 +55,7 @@ def test_no_legend_or_brush_stands_beside_the_reason_why_nothing_is_drawn(qtbot,
     view = tab.charting.view
     view.show_spec(ChartSpec("bar", "k", measure="n", aggregate="sum", color="k"))
     qtbot.waitUntil(lambda: view.legend.isVisible() and not view.running)
-    drag(view, point_of(view, view.canvas.panels[0].made.marks[0]), QPoint(5, 5))
+    drag(view, point_of(view, view.canvas.panels[0].drawing.marks[0]), QPoint(5, 5))
     assert view.brush_bar.isVisible()
     view.show_spec(ChartSpec("bar", "k", measure="v", aggregate="sum", color="k"))
     qtbot.waitUntil(lambda: view.message.isVisible() and not view.running)
@@ -117,7 +117,7 @@ def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, se
     view = tab.charting.view
     qtbot.waitUntil(lambda: view.data is not None)
     assert len(view.data.x) == 30 and "most frequent of 20,001 values" in view.form.remarks.text()
-    marks = view.canvas.panels[0].made
+    marks = view.canvas.panels[0].drawing
     assert marks.high < 10, "the bar of the others is cut"
 
 
@@ -131,7 +131,7 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
     for aggregate in ("mean", "sum"):
         view.show_spec(ChartSpec("area", "x", measure="y", aggregate=aggregate, color="c"))
         qtbot.waitUntil(lambda: view.data is not None and not view.running)
-        marks = view.canvas.panels[0].made
+        marks = view.canvas.panels[0].drawing
         assert [(mark.row["value"], mark.point.x()) for mark in marks.marks] == [
             (5, 1), (6, 2), (7, 3), (8, 1), (9, 2)
         ]  # fmt: skip
@@ -159,7 +159,7 @@ def test_areas_that_overlap_are_lines_over_faint_fills(qtbot, window, settled, t
     view = tab.charting.view
     view.show_spec(ChartSpec("area", "x", measure="y", aggregate="mean", color="c"))
     qtbot.waitUntil(lambda: view.data is not None and not view.running and view.data.spec.kind == "area")
-    items = view.canvas.panels[0].made.items
+    items = view.canvas.panels[0].drawing.items
     fills = [item.brush().color() for item in items if isinstance(item, QGraphicsPathItem)]
     lines = [item.opts["pen"].color() for item in items if isinstance(item, pg.PlotCurveItem)]
     assert len(fills) == 7 and all(color.alpha() == 255 for color in lines)
@@ -184,7 +184,7 @@ def test_one_number_is_named_below_its_bar_which_stands_on_the_axis(qtbot, windo
         axis, (_, (low, high)) = panel.plot.getAxis("bottom"), panel.plot.vb.viewRange()
         (ticks,) = axis.tickValues(*axis.range, axis.width())
         assert set(axis.tickStrings(ticks[1], 1.0, ticks[0])) == names
-        assert low == panel.made.low and high > panel.made.high
+        assert low == panel.drawing.low and high > panel.drawing.high
 
 
 def test_counts_have_whole_ticks_and_equal_means_one_colour(qtbot, window, settled, tmp_path):
