@@ -96,7 +96,7 @@ def test_the_readme_names_the_packages_as_they_are_built():
 
 
 SIGNS = re.compile(r"[\u201c\u201d\u201e\u2018\u201a]")
-DATA = {Path("core/datasets/text/source.py")}
+DATA = {Path("core/datasets/text/encodings.py")}
 """Modules in which curly quotes are signs of users' texts."""
 
 
