@@ -254,8 +254,7 @@ class RelationForm(QDialog):
     def event(self, event: QEvent) -> bool:
         """Grow for another pair of columns and for messages of several lines, which would cut off fields."""
         handled = super().event(event)
-        layout = self.layout()
-        if event.type() is QEvent.Type.LayoutRequest and layout is not None:
+        if event.type() is QEvent.Type.LayoutRequest and (layout := self.layout()) is not None:
             needs = layout.totalHeightForWidth(self.width())
             if needs > self.height():
                 self.resize(self.width(), needs)

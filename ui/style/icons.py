@@ -11,6 +11,10 @@ from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QStyleOption
 
+from lamella.ui.override_errors import complete_exceptions
+
+complete_exceptions()  # the module of the theme imports this one first
+
 
 @cache
 def icon_svg(name: str) -> str:
@@ -65,6 +69,8 @@ class TintedIconEngine(QIconEngine):
 
     def _render(self, size: QSize, color: str) -> QPixmap:
         pixmap = QPixmap(size)
+        if size.isEmpty():  # of a button that is not laid out yet
+            return pixmap
         pixmap.fill(Qt.GlobalColor.transparent)
         renderer = QSvgRenderer(QByteArray(tint_icon(self._name, color)))
         renderer.setAspectRatioMode(Qt.AspectRatioMode.KeepAspectRatio)

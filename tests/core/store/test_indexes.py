@@ -14,6 +14,7 @@ import pytest
 
 from lamella import Store, agg, col
 from lamella.core.errors import BadData, Cancelled, ReadOnlyStore, UnknownColumn, UnknownName
+from lamella.core.index.usage import USAGE_FILE
 from lamella.core.jobs import Job
 from lamella.core.store import Table
 from lamella.core.store import row_lookup as keys
@@ -40,7 +41,8 @@ def rows(first: int, stop: int) -> pa.Table:
 
 
 def index_files(store: Store) -> list[Path]:
-    return sorted(path for path in (store.path / "index").rglob("*") if path.is_file())
+    files = (path for path in (store.path / "index").rglob("*") if path.is_file())
+    return sorted(path for path in files if path.name != USAGE_FILE)
 
 
 def used(table: Table, **query: object) -> str | None:

@@ -66,3 +66,7 @@ def test_an_icon_in_a_selected_row_is_blended_with_the_selection_by_the_style(ic
     plain, selected = (icon.pixmap(QSize(16, 16), 1.0, mode) for mode in (Mode.Normal, Mode.Selected))
     other = QIcon(QPixmap(plain)).pixmap(QSize(16, 16), 1.0, Mode.Selected)
     assert selected.toImage() == other.toImage() != plain.toImage()
+
+
+def test_an_icon_without_room_is_empty(icon: QIcon) -> None:
+    assert icon.pixmap(QSize(0, 0), 1.0).isNull()

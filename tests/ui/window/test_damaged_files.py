@@ -14,9 +14,9 @@ from lamella.core.query.expressions import col
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import header_at
 from lamella.core.scan.file_checks import checks
-from lamella.core.scan.parquet_file import SIGNATURE_BYTES
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.window.failures import OPEN_ANYWAY
+from tests.core.datasets.test_left_out_columns import encrypted
 
 ROWS = 6_000
 
@@ -94,17 +94,12 @@ def test_a_damaged_page_says_so_and_the_others_stay(window, damaged, settled, qt
 
 
 def test_encrypted_parquet_is_explained_with_what_to_do(qtbot, window, tmp_path):
-    """The footer is signed, as it is where columns are encrypted."""
-    path = tmp_path / "secret.parquet"
-    pq.write_table(pa.table({"n": [1]}), path)
-    content = path.read_bytes()
-    size = int.from_bytes(content[-8:-4], "little") + SIGNATURE_BYTES
-    path.write_bytes(content[:-8] + bytes(SIGNATURE_BYTES) + size.to_bytes(4, "little") + b"PAR1")
+    path = encrypted(tmp_path / "secret.parquet", pa.table({"n": [1]}), ["n"])
     window.open_paths([path])
     qtbot.waitUntil(lambda: bool(window.findChildren(ErrorDialog)))
     dialog = window.findChildren(ErrorDialog)[-1]
     texts = [label.text() for label in dialog.findChildren(QLabel)]
-    assert "secret.parquet has encrypted columns" in texts
-    assert "Its footer is signed, as it is in files with encrypted columns" in texts
-    assert "Decrypt it with the program that has its keys" in texts
+    assert "secret.parquet has no column that can be read" in texts
+    assert "Column 'n': it is encrypted, and there is no way to pass keys" in texts
+    assert any(text.startswith("Write the file again, unencrypted") for text in texts)
     dialog.close()
