@@ -12,12 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lamella.core.errors import LamellaError
 from lamella.core.filters.binding import bind
 from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.jobs import Job
+from lamella.core.query.engine import cursor
 from lamella.core.query.pruning import may_meet
+from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.parquet_file import BODY, Footer, unchanged_footer
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
@@ -26,6 +29,7 @@ MOST_CHUNKS = 200_000
 """The maximum number of column chunks that are examined, starting with the first files."""
 _LEVELS = frozenset({"RLE", "BIT_PACKED"})
 """Encodings that every column with nulls uses besides its own."""
+UNKNOWN_CODEC = "unknown"
 LONGEST = 60
 """The maximum length of an extreme's text."""
 
@@ -58,14 +62,15 @@ class StoredColumn:
     has_extremes: bool = True
     note: str = ""
 
-    def add(self, chunk: pq.ColumnChunkMetaData, file_type: pa.DataType) -> None:
-        """Add a chunk of a file where the column has the type `file_type`."""
+    def add(self, chunk: pq.ColumnChunkMetaData, file_type: pa.DataType, has_codec: bool) -> None:
+        """Add a chunk of a file where the column has the type `file_type`. `has_codec` is False if its codec
+        must not be asked for."""
         self.chunks += 1
         self.bytes += chunk.total_compressed_size
         self.raw_bytes += chunk.total_uncompressed_size
         own = [encoding for encoding in chunk.encodings if encoding not in _LEVELS]
         self.encodings["dictionary" if chunk.has_dictionary_page else (own or ["RLE"])[0].lower()] += 1
-        self.codecs[chunk.compression.lower()] += 1
+        self.codecs[chunk.compression.lower() if has_codec else UNKNOWN_CODEC] += 1
         if pa.types.is_nested(self.type):
             self.nulls, self.has_extremes = None, False
             return
@@ -169,10 +174,11 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
 
 def _file(segment: FileSegment, footer: Footer) -> StoredFile:
     metadata = footer.metadata
-    return StoredFile(
-        segment.path, segment.num_rows, footer.fingerprint[0], metadata.num_row_groups,
-        metadata.created_by or "",
-    )  # fmt: skip
+    try:
+        writer = metadata.created_by or ""
+    except UnicodeDecodeError:
+        writer = ""
+    return StoredFile(segment.path, segment.num_rows, footer.fingerprint[0], metadata.num_row_groups, writer)
 
 
 def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, StoredColumn], job: Job) -> None:
@@ -181,12 +187,24 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
     metadata = footer.metadata
     places = [_top(metadata.schema.column(place).path, keys) for place in range(metadata.num_columns)]
     types = {key: footer.stored_schema.field(name).type for name, key in keys.items()}
+    has_codecs = _has_valid_codecs(segment.path, job)
     for number in range(metadata.num_row_groups):
         job.check()
         group = metadata.row_group(number)
         for place, key in enumerate(places):
             if key is not None:
-                columns[key].add(group.column(place), types[key])
+                columns[key].add(group.column(place), types[key], has_codecs)
+
+
+def _has_valid_codecs(path: Path, job: Job) -> bool:
+    """Whether DuckDB reads the footer, and so knows all of its codecs. Asking pyarrow 26 for one that it does
+    not know ends the process."""
+    try:
+        with cursor(job, str(path)) as connection:
+            connection.execute("SELECT 1 FROM parquet_file_metadata($1)", [duckdb_name(path)]).fetchall()
+    except LamellaError:
+        return False
+    return True
 
 
 def _top(path: str, keys: Mapping[str, int]) -> int | None:
@@ -217,7 +235,10 @@ def _extremes(
     """The extremes as values of `type_`; None if they are not known."""
     if statistics is None or not statistics.has_min_max:
         return None
-    low, high = statistics.min, statistics.max
+    try:
+        low, high = statistics.min, statistics.max
+    except (ValueError, OverflowError):  # damaged, or beyond the years of Python
+        return None
     is_raw = pa.types.is_duration(type_) or pa.types.is_float16(type_)  # plain counts and bytes in Parquet
     if file_type == type_ and not is_raw:
         return low, high

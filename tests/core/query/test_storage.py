@@ -11,6 +11,16 @@ import pyarrow.parquet as pq
 from lamella import Store, col, open_dataset
 from lamella.core.jobs import Job
 from lamella.core.query.storage import StoredColumn, read_storage
+from tests.core.datasets.parquet_footer import (
+    CHUNK_STATISTICS,
+    CODEC,
+    CREATED_BY,
+    MAX_VALUE,
+    MIN_VALUE,
+    chunks,
+    read_footer,
+    write_footer,
+)
 
 
 def columns_of(path: Path) -> dict[str, StoredColumn]:
@@ -60,6 +70,32 @@ def test_a_column_of_dates_and_times_in_a_folder_has_no_extent(tmp_path: Path):
     write(tmp_path / "trips" / "2.parquet", at=[dt.datetime(2024, 6, 1, 9)], n=[2.5])
     columns = columns_of(tmp_path / "trips")
     assert (columns["at"].extent, columns["n"].extent) == ("", "1 to 2.5")
+
+
+def test_a_codec_that_nobody_knows_is_called_unknown(tmp_path: Path):
+    path = write(tmp_path / "codec.parquet", n=[1, 2], word=["a", "b"])
+    footer = read_footer(path)
+    chunks(footer)[1][CODEC].content = 99
+    write_footer(path, footer)
+    columns = columns_of(path)
+    assert columns["word"].codecs == {"unknown": 1} and columns["n"].extent == "1 to 2"
+    assert open_dataset(path).read(["n"])["n"].to_pylist() == [1, 2]
+
+
+def test_extremes_that_are_no_text_or_beyond_the_calendar_are_left_out(tmp_path: Path):
+    far = pa.array([2**62], pa.timestamp("us"))
+    path = write(tmp_path / "far.parquet", word=["a"], far=far, n=[1])
+    footer = read_footer(path)
+    statistics = chunks(footer)[0][CHUNK_STATISTICS].content
+    for place in (MIN_VALUE, MAX_VALUE):
+        statistics[place].content = b"\x9e"
+    footer[CREATED_BY].content = b"\xff"
+    write_footer(path, footer)
+    assert {name: column.extent for name, column in columns_of(path).items()} == {
+        "word": "",
+        "far": "",
+        "n": "1 to 1",
+    }
 
 
 def test_row_groups_state_the_extents_of_the_columns_in_a_filter(tmp_path: Path):
