@@ -22,6 +22,7 @@ from lamella.core.scan.parquet_file import (
     Footer,
     check_whole,
     footer_of,
+    statistics_of,
 )
 from lamella.core.scan.partial_footer import UnreadableColumns
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
@@ -131,8 +132,12 @@ def _fits_double(footer: Footer, name: str) -> bool:
     """Whether the statistics of every row group show that all values are exact as doubles."""
     groups = (footer.metadata.row_group(number) for number in range(footer.metadata.num_row_groups))
     for group in groups:
-        column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == name)
-        statistics = column.statistics
+        leaf, column = next(
+            (leaf, group.column(leaf))
+            for leaf in range(group.num_columns)
+            if group.column(leaf).path_in_schema == name
+        )
+        statistics = statistics_of(column, footer.metadata.schema.column(leaf))
         if statistics is None or not statistics.has_min_max:
             empty = (
                 statistics is not None

@@ -21,7 +21,7 @@ from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, colum
 from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.values import NarrowedTest, narrow, narrow_values, value_range
-from lamella.core.scan.parquet_file import Footer, unchanged_footer
+from lamella.core.scan.parquet_file import Footer, statistics_of, unchanged_footer
 from lamella.core.scan.read import Piece, changed_cells
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
@@ -66,11 +66,12 @@ def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataT
         leaves = [
             place for inner in _leaves(type_, (name, *path)) if (place := _place(footer, inner)) is not None
         ]
-        return [Extent(nulls=not _some_has_no_null(group, leaves)) for group in groups]
+        return [Extent(nulls=not _some_has_no_null(footer, group, leaves)) for group in groups]
     place = _place(footer, (name, *path))
-    if place is None or not _has_exact_extremes(type_, footer.metadata.schema.column(place)):
+    leaf = None if place is None else footer.metadata.schema.column(place)
+    if leaf is None or not _has_exact_extremes(type_, leaf):
         return [UNKNOWN for _ in groups]
-    return [_extent(group.column(place)) for group in groups]
+    return [_extent(group.column(place), leaf) for group in groups]
 
 
 def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[int | float, int | float] | None:
@@ -103,8 +104,9 @@ def _float_extents(segment: FileSegment, column: Column) -> Iterator[Extent]:
     if place is None or not is_.is_floating(footer.schema.field(name).type):
         yield UNKNOWN
         return
+    leaf = footer.metadata.schema.column(place)
     for group in range(footer.metadata.num_row_groups):
-        statistics = footer.metadata.row_group(group).column(place).statistics
+        statistics = statistics_of(footer.metadata.row_group(group).column(place), leaf)
         if statistics is None or not statistics.has_min_max:
             yield UNKNOWN
         else:
@@ -131,10 +133,11 @@ def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...
             yield (*path, field.name)
 
 
-def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
+def _some_has_no_null(footer: Footer, group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
     """Whether some leaf has no nulls, and hence the struct has none: where a struct is null, each of its
     fields counts as null."""
-    statistics = (group.column(leaf).statistics for leaf in leaves)
+    schema = footer.metadata.schema
+    statistics = (statistics_of(group.column(leaf), schema.column(leaf)) for leaf in leaves)
     return any(
         extent is not None and extent.has_null_count and extent.null_count == 0 for extent in statistics
     )
@@ -148,8 +151,8 @@ def _has_exact_extremes(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
     return bool(texts or is_.is_signed_integer(type_) or is_.is_date32(type_))
 
 
-def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
-    statistics = chunk.statistics
+def _extent(chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema) -> Extent:
+    statistics = statistics_of(chunk, leaf)
     if statistics is None:
         return UNKNOWN
     nulls = not statistics.has_null_count or statistics.null_count > 0

@@ -21,7 +21,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.engine import cursor
 from lamella.core.query.pruning import may_meet
 from lamella.core.remote.duckdb_files import duckdb_name
-from lamella.core.scan.parquet_file import BODY, Footer, unchanged_footer
+from lamella.core.scan.parquet_file import BODY, Footer, statistics_of, unchanged_footer, writer_of
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -62,7 +62,13 @@ class StoredColumn:
     has_extremes: bool = True
     note: str = ""
 
-    def add(self, chunk: pq.ColumnChunkMetaData, file_type: pa.DataType, has_codec: bool) -> None:
+    def add(
+        self,
+        chunk: pq.ColumnChunkMetaData,
+        leaf: pq.ColumnSchema,
+        file_type: pa.DataType,
+        has_codec: bool,
+    ) -> None:
         """Add a chunk of a file where the column has the type `file_type`. `has_codec` is False if its codec
         must not be asked for."""
         self.chunks += 1
@@ -74,10 +80,10 @@ class StoredColumn:
         if pa.types.is_nested(self.type):
             self.nulls, self.has_extremes = None, False
             return
-        statistics = chunk.statistics
-        counted = statistics is not None and statistics.has_null_count
-        self.nulls = None if self.nulls is None or not counted else self.nulls + statistics.null_count
-        if statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values:
+        statistics = statistics_of(chunk, leaf)
+        nulls = statistics.null_count if statistics is not None and statistics.has_null_count else None
+        self.nulls = None if self.nulls is None or nulls is None else self.nulls + nulls
+        if nulls == chunk.num_values:
             return
         extremes = _extremes(statistics, file_type, self.type)
         if extremes is None:
@@ -174,11 +180,9 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
 
 def _file(segment: FileSegment, footer: Footer) -> StoredFile:
     metadata = footer.metadata
-    try:
-        writer = metadata.created_by or ""
-    except UnicodeDecodeError:
-        writer = ""
-    return StoredFile(segment.path, segment.num_rows, footer.fingerprint[0], metadata.num_row_groups, writer)
+    return StoredFile(
+        segment.path, segment.num_rows, footer.fingerprint[0], metadata.num_row_groups, writer_of(metadata)
+    )
 
 
 def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, StoredColumn], job: Job) -> None:
@@ -193,7 +197,7 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
         group = metadata.row_group(number)
         for place, key in enumerate(places):
             if key is not None:
-                columns[key].add(group.column(place), types[key], has_codecs)
+                columns[key].add(group.column(place), metadata.schema.column(place), types[key], has_codecs)
 
 
 def _has_valid_codecs(path: Path, job: Job) -> bool:
@@ -224,7 +228,8 @@ def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence
         place = next((i for i in places if group.column(i).path_in_schema == name), None)
         extremes = None
         if place is not None:
-            extremes = _extremes(group.column(place).statistics, schema.field(name).type, column.type)
+            statistics = statistics_of(group.column(place), footer.metadata.schema.column(place))
+            extremes = _extremes(statistics, schema.field(name).type, column.type)
         extent = "extent unknown" if extremes is None else _extent_text(*extremes, column.type)
         yield f"{column.name}: {extent}"
 

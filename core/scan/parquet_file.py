@@ -210,8 +210,11 @@ class Footer:
         single value by its statistics, and is not dictionary-encoded."""
         leaves = self._texts.get(name, [])
         groups = range(self.metadata.num_row_groups if leaves else 0)
+        schema = self.metadata.schema
         return any(
-            _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
+            _is_one_and_null(self.metadata.row_group(group).column(leaf), schema.column(leaf))
+            for group in groups
+            for leaf in leaves
         )
 
     def has_statistics(self, name: str) -> bool:
@@ -250,7 +253,7 @@ class Footer:
         kind = self.metadata.schema.column(leaf)
         if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
             return not _is_by_later_java(self.metadata)
-        statistics = chunk.statistics
+        statistics = statistics_of(chunk, kind)
         believed = statistics is not None and (
             statistics.has_min_max or statistics.null_count == chunk.num_values
         )
@@ -258,7 +261,7 @@ class Footer:
 
     @cached_property
     def _is_by_known_writer(self) -> bool:
-        return _writer(self.metadata).startswith(_ORDERING_WRITERS)
+        return writer_of(self.metadata).startswith(_ORDERING_WRITERS)
 
     def has_intervals_or_variants(self, name: str) -> bool:
         """Whether the column, or something inside it, is a calendar interval or a variant."""
@@ -375,18 +378,18 @@ def _is_by_spark(metadata: pq.FileMetaData) -> bool:
     `parquet-mr`."""
     keys = metadata.metadata or {}
     spark = any(key.startswith(b"org.apache.spark.") for key in keys)
-    return spark and _writer(metadata).startswith("parquet-mr")
+    return spark and writer_of(metadata).startswith("parquet-mr")
 
 
 def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
-    match = re.match(r"parquet-mr version (\d+)\.(\d+)", _writer(metadata))
+    match = re.match(r"parquet-mr version (\d+)\.(\d+)", writer_of(metadata))
     return match is not None and (int(match[1]), int(match[2])) >= (1, 10)
 
 
-def _writer(metadata: pq.FileMetaData) -> str:
+def writer_of(metadata: pq.FileMetaData) -> str:
     """The program that wrote the file; empty if the name is not valid text."""
     try:
-        return str(metadata.created_by)
+        return str(metadata.created_by or "")
     except UnicodeDecodeError:
         return ""
 
@@ -508,6 +511,12 @@ def unreadable(path: Path, error: Exception) -> FileProblem:
     return UnreadableFile(path, "could not be read", str(error), "Check that the file is whole")
 
 
+def statistics_of(chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema) -> pq.Statistics | None:
+    """The statistics of a column chunk of this leaf. None if it has none, or claims to be of another type:
+    asking pyarrow 26 for its statistics then ends the process."""
+    return chunk.statistics if chunk.physical_type == leaf.physical_type else None
+
+
 def _lies_in(path: str, name: str) -> bool:
     return path == name or path.startswith(f"{name}.")
 
@@ -522,8 +531,8 @@ def _is_small(group: pq.RowGroupMetaData, place: int) -> bool:
     return bool(chunk.has_dictionary_page and chunk.total_uncompressed_size <= LENGTH_BYTES * group.num_rows)
 
 
-def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = chunk.statistics
+def _is_one_and_null(chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema) -> bool:
+    statistics = statistics_of(chunk, leaf)
     if chunk.has_dictionary_page or statistics is None or not statistics.has_min_max:
         return False
     return bool(

@@ -13,6 +13,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.storage import StoredColumn, read_storage
 from tests.core.datasets.parquet_footer import (
     CHUNK_STATISTICS,
+    CHUNK_TYPE,
     CODEC,
     CREATED_BY,
     MAX_VALUE,
@@ -21,6 +22,8 @@ from tests.core.datasets.parquet_footer import (
     read_footer,
     write_footer,
 )
+
+INT32 = 1
 
 
 def columns_of(path: Path) -> dict[str, StoredColumn]:
@@ -96,6 +99,19 @@ def test_extremes_that_are_no_text_or_beyond_the_calendar_are_left_out(tmp_path:
         "far": "",
         "n": "1 to 1",
     }
+
+
+def test_statistics_of_another_type_than_the_column_are_left_out(tmp_path: Path):
+    path = write(tmp_path / "types.parquet", n=[1, 2], price=[1.5, 2.5])
+    footer = read_footer(path)
+    for chunk in chunks(footer):
+        chunk[CHUNK_TYPE].content = INT32
+    write_footer(path, footer)
+    assert [column.extent for column in columns_of(path).values()] == ["", ""]
+    where = (col("n") > 5) & (col("price") > 9.0)
+    assert [group.is_read for group in read_storage(open_dataset(path).snapshot(), where, Job()).groups] == [
+        True
+    ]
 
 
 def test_row_groups_state_the_extents_of_the_columns_in_a_filter(tmp_path: Path):
