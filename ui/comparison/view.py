@@ -33,6 +33,7 @@ from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 Make = Callable[[Job], Comparison]
 ALL_COLUMNS, DIFFERENT_COLUMNS = "All columns", "Columns that differ"
+APPLY = "Apply the differences…"
 HIDES_EQUAL = True
 """The data of the entry "Columns that differ", in place of a column's name."""
 MOST_LISTED = 1_000
@@ -341,11 +342,16 @@ class ComparisonView(QWidget):
     def _menu(self) -> QMenu:
         menu = QMenu(self)
         self.export_action = menu.addAction("Export the differences…", self.export_requested.emit)
-        self.apply_action = menu.addAction("Apply the differences…", self.apply_requested.emit)
+        self.apply_action = menu.addAction(APPLY, self.apply_requested.emit)
         menu.addSeparator()
         self.options_action = menu.addAction("Change options…", self.options_requested.emit)
         self.swap_action = menu.addAction("Swap sides", self.swap_requested.emit)
         return menu
+
+    def show_apply_problem(self, problem: str) -> None:
+        """Say in the menu why the differences cannot be applied; an empty text if they can."""
+        self.apply_action.setEnabled(not problem)
+        self.apply_action.setText(f"{APPLY} ({problem})" if problem else APPLY)
 
     def _connect(self) -> None:
         for button in self.kinds.values():

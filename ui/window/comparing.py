@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 LEAST_CHIP_WIDTH, CHIP_WIDTH = 40, 340
 """The most pixels for the name of the other side; longer names would widen the window."""
 
+NOT_A_TABLE = "only to a table: import the file first"
+SWAPPED = "swap the sides back first"
+
 
 @dataclass(frozen=True)
 class ComparisonRequest:
@@ -215,8 +218,10 @@ class Comparing(QObject):
         view.show()
         self._tab.messages.float_over(view)
         self._name_chip(visible(compared.chip))
-        of_table = not compared.is_swapped and compared.other_side is not None and self._tab.table is not None
-        view.apply_action.setVisible(of_table)
+        view.apply_action.setVisible(compared.other_side is not None)
+        view.show_apply_problem(
+            NOT_A_TABLE if self._tab.table is None else SWAPPED if compared.is_swapped else ""
+        )
         view.options_action.setVisible(compared.other_side is not None)
         view.compare(compared.make)
         view.setFocus()

@@ -207,6 +207,21 @@ def test_a_file_is_compared_by_a_key_and_its_differences_applied(
     qtbot.waitUntil(lambda: view.comparison.num_rows == 3)
 
 
+def test_a_file_says_why_differences_are_not_applied_to_it(qtbot, window, store, rows, file_tab):
+    store.create_table("shorter", rows.slice(0, 990))
+    window.library.refresh()
+    qtbot.waitUntil(lambda: len(window.sidebar.entries("table")) == 1)
+    window.commands["compare"].trigger()
+    dialog = dialog_of(qtbot, window, CompareDialog)
+    dialog.choose("shorter")
+    qtbot.waitUntil(lambda: dialog.is_settled)
+    dialog.by_order.click()
+    dialog.compare_button.click()
+    view = settled_view(qtbot, file_tab)
+    assert view.apply_action.text() == "Apply the differences… (only to a table: import the file first)"
+    assert not view.apply_action.isEnabled()
+
+
 @pytest.mark.slow
 def test_the_other_way_round_and_by_order(qtbot, window, table, table_tab, store, rows):
     store.create_table("shorter", rows.slice(0, 990))
@@ -224,7 +239,8 @@ def test_the_other_way_round_and_by_order(qtbot, window, table, table_tab, store
     assert view.comparison.key == () and len(view.comparison.removed) == 10
     view.swap_action.trigger()
     qtbot.waitUntil(lambda: not view.running and len(view.comparison.added) == 10)
-    assert not view.apply_action.isVisible()
+    assert view.apply_action.text() == "Apply the differences… (swap the sides back first)"
+    assert not view.apply_action.isEnabled()
     view.options_action.trigger()
     again = dialog_of(qtbot, window, CompareDialog)
     assert again.by_order.isChecked() and again.other_side.title == "shorter"
