@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from lamella.core.datasets.sql_result import SqlResult, run_to_result
 from lamella.core.errors import BadSql, Cancelled, VersionConflict
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.sql.changes import ChangeStatement, change_statement
-from lamella.core.query.sql.plan_tree import SqlPlan, explain_sql
+from lamella.core.query.sql.plan_tree import SqlPlan, explain_sql, is_explain
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.store.effects import Effect
@@ -28,7 +27,6 @@ TOO_LONG = BadSql(
     f"a statement of more than {LONGEST:,} characters does not run here",
     fix="Save its rows as a file and open that, or run it in parts",
 )
-_EXPLAIN = re.compile(r"\s*explain\b\s*(?P<analyze>analyze\b|\(\s*analyze\s*\))?\s*(?!\()", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -207,11 +205,10 @@ def _run(
     if len(text) > LONGEST:
         raise TOO_LONG
     request = SqlRequest(statement.parameters or None)
-    explain = _EXPLAIN.match(text)
     if statement.kind != "run":
         return explain_sql(text, sources, request, job, measured=statement.kind == "measure")
-    if explain is not None:
-        return explain_sql(text[explain.end() :], sources, request, job, measured=bool(explain["analyze"]))
+    if is_explain(text):
+        return explain_sql(text, sources, request, job)
     change = change_statement(text)
     if change is None:
         return run_to_result(text, sources, request, job, started=started)

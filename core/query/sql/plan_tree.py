@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import OWN_NAMES, POSITION, identifier
 from lamella.core.query.sql.rows_read import (
@@ -28,6 +29,13 @@ _WRAPPERS = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE", "QUERY_ROOT"})
 _ESTIMATE = "Estimated Cardinality"
 _LONGEST = 300
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*[\s\S]*?\*/)*explain\b(?:"
+    r"\s*\((?P<options>\s*(?:analyze|buffers|costs|format|settings|summary|timing|verbose|wal)\b[^()]*)\)"
+    r"|\s+(?P<analyze>analyze)\b|\s+query\s+plan\b)?",
+    re.IGNORECASE,
+)
+"""EXPLAIN as DuckDB, PostgreSQL and SQLite write it."""
 _REFERENCE = re.compile(r"#(\d+)\b")
 """How an operator names the columns of its input: by their positions, from 0."""
 _CAST = re.compile(r"\b(?:TRY_)?CAST\(((?:[^()]|\([^()]*\))*) AS [A-Z][A-Z0-9_ ]*(?:\([^()]*\))?(?:\[\])*\)")
@@ -107,11 +115,30 @@ class SqlPlan:
         return sum((node.read for node in self.root.walk() if node.read is not None), RowsRead(0))
 
 
-def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:
-    """Return the plan of one SELECT; `measured` runs it. Raises what `run_sql` raises."""
-    words = "explain (analyze, format json)" if measured else "explain (format json)"
+def is_explain(text: str) -> bool:
+    return _EXPLAIN.match(text) is not None
+
+
+def explain_sql(
+    text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool | None = None
+) -> SqlPlan:
+    """Return the plan of one SELECT, which may follow EXPLAIN; `measured` runs it, None leaves that to
+    EXPLAIN. Raises what `run_sql` raises."""
+    explain, start = _EXPLAIN.match(text), 0
+    if explain is not None:
+        start = explain.end()
+        options = (explain["options"] or explain["analyze"] or "").casefold()
+        measured = "analyze" in options if measured is None else measured
+    text = text[start:]
+    words = "explain (analyze, format json) " if measured else "explain (format json) "
     started = time.perf_counter()
-    answer = run_sql(f"{words} {text}", sources, request, job)
+    try:
+        answer = run_sql(words + text, sources, request, job)
+    except LamellaError as error:
+        if error.span is not None:
+            moved = start - len(words)
+            error.span = max(0, error.span[0] + moved), max(0, error.span[1] + moved)
+        raise
     seconds = time.perf_counter() - started
     profile = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
     tables = tables_of(text, sources, request, job)

@@ -34,7 +34,13 @@ from lamella.core.query.source import VersionOrTime
 from lamella.core.query.sql.problems import missing_part, place_of, place_of_name
 from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
 from lamella.core.query.sql.sources import OR_ALLOW_FILES, Sources, make_view, snapshots_of
-from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
+from lamella.core.query.sql.statement import (
+    Statement,
+    cached_statement,
+    first_word,
+    parse_statement,
+    quote_hint,
+)
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.snapshot import Snapshot
 
@@ -331,7 +337,9 @@ def _with_place(
 ) -> str | None:
     """The message when only the plan is requested: for a relation, DuckDB 2.0 does not say where in the
     statement it failed."""
-    if not isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+    if first_word(statement.text) == "explain" or not isinstance(
+        error, duckdb.BinderException | duckdb.CatalogException
+    ):
         return None
     try:
         own.execute(f"EXPLAIN\n{statement.text}", _values(request.parameters))

@@ -180,7 +180,7 @@ def _parse(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> S
     explain = _EXPLAIN.match(text)
     if explain is not None:
         statement = _parse(text[explain.end() :], names, own)
-        return Statement(f"{explain.group()} {statement.text}", statement.tables, statement.columns)
+        return Statement(f"{explain.group().rstrip()} {statement.text}", statement.tables, statement.columns)
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:

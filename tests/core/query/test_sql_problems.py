@@ -312,3 +312,33 @@ def test_explain_sql_measures_operators():
     assert plan.root.rows == 1 and any("Scan" in node.name for node in plan.root.walk())
     estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
     assert estimate.seconds is None and all(node.rows is None for node in estimate.root.walk())
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("explain select 1", False),
+        ("-- why\nexplain (select 1)", False),
+        ("explain query plan select 1", False),
+        ("EXPLAIN (FORMAT JSON) select 1", False),
+        ("explain analyze select 1", True),
+        ("explain (analyze, buffers) select 1", True),
+    ],
+)
+def test_the_plan_of_a_statement_with_explain_is_that_of_its_select(text: str, runs: bool):
+    assert (explain_sql(text, SOURCES, SqlRequest(), Job()).seconds is not None) == runs
+    for measured in (False, True):
+        plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=measured)
+        assert (plan.seconds is not None) == measured
+
+
+@pytest.mark.parametrize("explain", ["", "explain ", "explain (analyze, buffers) "])
+@pytest.mark.parametrize("wrong", ["carier", "flihgts", "carrier carrier carrier"])
+@pytest.mark.parametrize("measured", [False, True])
+def test_an_error_in_a_plan_is_marked_where_it_is_in_the_text(explain: str, wrong: str, measured: bool):
+    select = {"flihgts": "select 1 from flihgts"}.get(wrong, f"select {wrong} from flights")
+    text = explain + select
+    with pytest.raises(LamellaError) as caught:
+        explain_sql(text, SOURCES, SqlRequest(), Job(), measured=measured)
+    assert caught.value.span is not None
+    assert text[slice(*caught.value.span)] in wrong and caught.value.span[0] >= text.index(wrong)
