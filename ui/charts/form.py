@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QSignalBlocker, QStringListModel, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtCore import QSignalBlocker, QStringListModel, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -28,6 +28,7 @@ from lamella.core.errors import BadQuery, nearest, visible, with_full_stop
 from lamella.core.phrases import sentence_case
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import UNIT_SECONDS
+from lamella.core.query.charts.reading import ESTIMATED_ROWS
 from lamella.core.query.charts.spec import (
     AGGREGATES,
     AREA,
@@ -77,6 +78,16 @@ SHOWN_FOR = {
 }
 
 
+class _UnitBox(QComboBox):
+    """What is typed after a click replaces the unit, as a name replaces that of a column."""
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        edit = self.lineEdit()
+        if event.reason() is Qt.FocusReason.MouseFocusReason and edit is not None:
+            QTimer.singleShot(0, edit, edit.selectAll)  # the mouse press sets the cursor
+
+
 class ChartForm(QFrame):
     """The form. `changed` carries a new `ChartSpec`, `displayed` a new `Display`; `closed` asks to show the
     table again."""
@@ -98,7 +109,9 @@ class ChartForm(QFrame):
         self._models: dict[str, QStringListModel] = {}
         self._rows: dict[str, tuple[QLabel, QWidget]] = {}
         self.aggregate = QComboBox(accessibleName="What makes one figure of several rows")
-        self.unit = QComboBox(accessibleName="Unit of time along X", editable=True)
+        self.unit = _UnitBox()
+        self.unit.setAccessibleName("Unit of time along X")
+        self.unit.setEditable(True)
         self.unit.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
@@ -137,13 +150,16 @@ class ChartForm(QFrame):
             with QSignalBlocker(check):
                 check.setChecked(getattr(display, name) and check.isEnabled())
 
-    def show_marked(self, data: ChartData) -> None:
-        """Show whether one of the lines has so few points that markers are drawn on it."""
+    def show_drawn(self, data: ChartData) -> None:
+        """Show whether bands are drawn, and markers: one of the lines has few enough points."""
         by = [data.table[name].to_pylist() for name in ("panels", "color") if name in data.table.column_names]
         lines = Counter(zip(*by, strict=True)) if by else {"": data.table.num_rows}
         are_marked, check = min(lines.values(), default=0) <= MOST_MARKED, self.checks["markers"]
         check.setEnabled(are_marked)
         check.setToolTip("" if are_marked else f"Lines of more than {MOST_MARKED} points have no markers")
+        has_bands, check = "low" in data.table.column_names, self.checks["band"]
+        check.setEnabled(has_bands)
+        check.setToolTip("" if has_bands else f"Means of more than {ESTIMATED_ROWS:,} rows have no bands")
         self.show_display(self.display)
 
     def show_counts(self, counts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> None:

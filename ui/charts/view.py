@@ -262,7 +262,7 @@ class ChartView(QWidget):
     def _draw(self) -> None:
         assert self.data is not None
         self.canvas.show_data(self.data, self.form.display)
-        self.form.show_marked(self.data)
+        self.form.show_drawn(self.data)
         if not self.data.shows_points and self.data.spec.kind in ("heat_map", "scatter"):
             title = figure_title(self.data.spec) if self.data.spec.kind == "heat_map" else "Rows"
             self.legend.show_scale(RampScale(ramp_of(self.data), title))

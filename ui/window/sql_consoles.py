@@ -170,7 +170,7 @@ class SqlConsoles(QObject):
         return OpenData(stores, open_files(window))
 
     def _begin_with(self, console: SqlConsole, tab: DatasetTab) -> None:
-        """Its rows, with the cursor where conditions go."""
+        """Its rows, selected, so that what is typed or pasted replaces them."""
         from lamella.core.query.sql.completion import Words
 
         console.restore(self._names_of(tab))
@@ -178,7 +178,8 @@ class SqlConsoles(QObject):
         version = version_of(tab.key)
         at = "" if version is None else f" at (version => {version})"
         text = f"select *\nfrom {Words(reserved_words=RESERVED_WORDS).quote(name)}{at}\nlimit 100"
-        console.restore({"text": text, "cursor": len(text)})
+        console.restore({"text": text})
+        console.editor.select(0, len(text))
 
     def _names_of(self, tab: DatasetTab) -> dict[str, str]:
         """The store of a table, so that its name needs no prefix."""

@@ -64,7 +64,7 @@ MOST_POINTS = 5_000
 MOST_CELLS = 8_000
 """The approximate maximum of rows in the answer when the user chooses a fine unit of time."""
 ESTIMATED_ROWS = 5_000_000
-"""For more rows, distinct values are estimated, and means have no bands, which would be as thin as lines."""
+"""For more rows, distinct values are estimated, and means have no bands, which need a slower statement."""
 CONFIDENCE = 1.96
 """The half width of a band in standard errors: 95 of 100 such bands contain the mean of the whole
 population."""

@@ -118,6 +118,19 @@ def test_a_unit_of_time_is_typed_or_answered_with_the_reason(qtbot, form: ChartF
     assert form.spec.unit == "" and form.message.isHidden()
 
 
+def test_a_click_selects_the_unit_so_that_typing_replaces_it(qtbot, form: ChartForm) -> None:
+    form.show_spec(ChartSpec("line", "day"), TYPES)
+    form.show()
+    form.boxes["x"].setFocus()
+    qtbot.waitUntil(form.boxes["x"].hasFocus)
+    edit = form.unit.lineEdit()
+    QTest.mouseClick(edit, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: edit.selectedText() == "automatic")
+    QTest.keyClicks(edit, "month")
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+    assert form.spec.unit == "month" and form.message.isHidden()
+
+
 def test_the_name_of_a_text_is_not_completed_to_that_of_a_number(form: ChartForm) -> None:
     form.show_spec(ChartSpec("histogram", "delay"), TYPES)
     enter(form, "x", "carrier")

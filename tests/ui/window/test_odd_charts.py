@@ -292,3 +292,26 @@ def test_the_form_says_that_long_lines_have_no_markers(qtbot, window, settled, t
     view.show_spec(ChartSpec("line", "day", measure="n", aggregate="sum", unit="month"))
     qtbot.waitUntil(lambda: not view.running and len(view.data.table) == 7)
     assert not check.toolTip() and check.isChecked() and check.isEnabled()
+
+
+@pytest.mark.parametrize("kind", ["line", "bar"])
+def test_the_form_says_that_means_of_very_many_rows_have_no_bands(
+    qtbot, window, tmp_path, settled, monkeypatch, kind
+):
+    pq.write_table(pa.table({"n": [1, 1, 2, 2], "v": [1.0, 2.0, 3.0, 5.0]}), tmp_path / "rows.parquet")
+    window.open_paths([tmp_path / "rows.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec(kind, "n", measure="v", aggregate="mean"))
+    check = view.form.checks["band"]
+    qtbot.waitUntil(lambda: not view.running and view.data is not None and check.isVisible())
+    assert check.isEnabled() and check.isChecked() and not check.toolTip()
+    monkeypatch.setattr("lamella.core.query.charts.reading.ESTIMATED_ROWS", 3)
+    view.show_spec(ChartSpec(kind, "n", measure="v", aggregate="mean", log_y=True))
+    qtbot.waitUntil(lambda: not view.running and view.data.spec.log_y)
+    assert "rows have no bands" in check.toolTip() and not check.isChecked() and not check.isEnabled()
+    monkeypatch.undo()
+    view.show_spec(ChartSpec(kind, "n", measure="v", aggregate="mean"))
+    qtbot.waitUntil(lambda: not view.running and not view.data.spec.log_y)
+    assert check.isEnabled() and check.isChecked() and not check.toolTip()

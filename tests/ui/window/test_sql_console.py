@@ -100,7 +100,7 @@ def test_means_are_shown_with_the_digits_that_people_read(run):
 def test_from_a_tab_it_begins_with_that_tabs_rows(qtbot, window, table_tab):
     window.commands["sql"].trigger()
     console = window.consoles.current
-    assert console.text == "select *\nfrom flights\nlimit 100"
+    assert console.text[slice(*console.editor.selected_span)] == "select *\nfrom flights\nlimit 100"
     console.run()
     done(qtbot, console)
     assert len(rows(console)) == 10 and console.front_tab.view.num_rows == 100
