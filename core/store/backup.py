@@ -42,15 +42,15 @@ def copy_files(
     Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for a name
     that does not belong to the store.
     """
-    copied = total = done = 0
+    copied = copied_bytes = done = 0
     damaged = []
     sizes = {path: source_paths.file(path).stat().st_size for path in checksums}
-    whole = sum(sizes.values())
+    total_bytes = sum(sizes.values())
     if checksums:
         target_paths.data.mkdir(exist_ok=True)
     for count, (path, checksum) in enumerate(sorted(checksums.items())):
         files = f"{count:,} of {quantity(len(checksums), 'file')}"
-        job.report(done, whole, f"{files}, {size_text(done)} of {size_text(whole)}")
+        job.report(done, total_bytes, f"{files}, {size_text(done)} of {size_text(total_bytes)}")
         done += sizes[path]
         source, copy = source_paths.file(path), target_paths.file(path)
         expected = checksum or checksum_of(source)
@@ -59,8 +59,8 @@ def copy_files(
         copy.parent.mkdir(exist_ok=True)  # not its parents, which are gone if the disk was unmounted
         if not _copy(source, copy, link, expected):
             damaged.append(source)
-        copied, total = copied + 1, total + copy.stat().st_size
-    return Copies(copied, total, tuple(damaged))
+        copied, copied_bytes = copied + 1, copied_bytes + copy.stat().st_size
+    return Copies(copied, copied_bytes, tuple(damaged))
 
 
 def _copy(source: Path, target: Path, link: bool, expected: str) -> bool:
@@ -73,11 +73,11 @@ def _copy(source: Path, target: Path, link: bool, expected: str) -> bool:
     else:
         shutil.copyfile(source, part)
         sync(part)
-    whole = checksum_of(part) == expected
-    if not whole and checksum_of(source) == expected:
+    is_intact = checksum_of(part) == expected
+    if not is_intact and checksum_of(source) == expected:
         raise FileProblem(target, "does not read back as it was written", fix="Check the disk")
     part.replace(target)
-    return whole
+    return is_intact
 
 
 MARK = "backup.json"

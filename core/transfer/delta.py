@@ -83,7 +83,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
     partition_by = [called[name] for name in values["partition_by"]]
     if not is_delta_table(path):
         _refuse_partitions(schema, partition_by)
-        _write_table(path, _Passing(rows, names, schema), partition_by, values, job)
+        _write_table(path, _RowStream(rows, names, schema), partition_by, values, job)
         return
     table = DeltaDataset(path).table
     _refuse_rules(path, table, values["mode"])
@@ -92,7 +92,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
         schema = _columns_of(path, pa.schema(table.schema().to_arrow()), schema)
     try:
         with staging_folder(path) as draft:
-            _write_table(draft, _Passing(rows, names, schema), partition_by, values, job)
+            _write_table(draft, _RowStream(rows, names, schema), partition_by, values, job)
             job.check()
             put_on_disk(draft)
             mode, written = MODES[values["mode"]], library.DeltaTable(draft).schema()
@@ -162,7 +162,7 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
 
 
-class _Passing:
+class _RowStream:
     """Rows in the library's form. An error in their source is kept, because the library turns it into
     text."""
 
@@ -212,12 +212,12 @@ def write_draft(
         ]
     )
     _refuse_partitions(schema, partition_by)
-    _write_table(folder, _Passing(rows, names, schema), partition_by, values, job)
+    _write_table(folder, _RowStream(rows, names, schema), partition_by, values, job)
     put_on_disk(folder)
     return list(drafts_in(folder))
 
 
-def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values: Values, job: Job) -> None:
+def _write_table(path: Path, rows: _RowStream, partition_by: Sequence[str], values: Values, job: Job) -> None:
     """Write a complete table at a new path."""
     with _explain_errors(path, rows, job):
         deltalake().write_deltalake(
@@ -267,7 +267,7 @@ def staging_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _explain_errors(path: Path, rows: _Passing | None, job: Job) -> Iterator[None]:
+def _explain_errors(path: Path, rows: _RowStream | None, job: Job) -> Iterator[None]:
     """Turn errors of the library into ones that users can act on."""
     library = deltalake()
     try:

@@ -27,7 +27,7 @@ NO_EXTENSIONS: dict[str, str | bool | int | float | list[str]] = {
 def write_duckdb(path: Path, rows: Rows, values: Values, job: Job) -> None:
     is_new = not path.exists()
     table = values["table_name"] or rows.name
-    source = _Passing(rows)
+    source = _RowStream(rows)
     try:
         connection = duckdb.connect(str(path), config=NO_EXTENSIONS)
         try:
@@ -43,7 +43,12 @@ def write_duckdb(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection, path: Path, table: str, source: _Passing, values: Values, job: Job
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    table: str,
+    source: _RowStream,
+    values: Values,
+    job: Job,
 ) -> None:
     exists = (
         "SELECT 1 FROM information_schema.tables"
@@ -72,7 +77,7 @@ def _write(
     connection.execute("CHECKPOINT")
 
 
-class _Passing:
+class _RowStream:
     """Rows in the form that DuckDB takes. An error in their source is kept, because DuckDB turns it into
     text."""
 
@@ -120,7 +125,7 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return texts_of(values) if is_.is_string(kind) else values.cast(kind)
 
 
-def _refusal(path: Path, error: Exception, source: _Passing, job: Job) -> Exception:
+def _refusal(path: Path, error: Exception, source: _RowStream, job: Job) -> Exception:
     if isinstance(source.error, LamellaError | Cancelled | OSError):
         return source.error
     if job.cancelled:

@@ -70,7 +70,7 @@ class DeltaLake(ArrowTable):
 
     def update(self, prepared: Rows) -> None:
         changes = {name: f"source.{name}" for name in prepared[0] if name != "id"}
-        self._merging(pa.Table.from_pylist(prepared)).when_matched_update(changes).execute()
+        self._merger(pa.Table.from_pylist(prepared)).when_matched_update(changes).execute()
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Rows:
         return [{"id": row_id} | row for row_id, row in zip(row_ids, rows, strict=True)]
@@ -87,12 +87,12 @@ class DeltaLake(ArrowTable):
         if len(row_ids) == 1:
             self._table.delete(f"id = {row_ids[0]}")
         else:
-            self._merging(pa.table({"id": row_ids})).when_matched_delete().execute()
+            self._merger(pa.table({"id": row_ids})).when_matched_delete().execute()
 
     def vacuum(self) -> bool:
         self._table.optimize.compact()
         self._table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
         return True
 
-    def _merging(self, changes: pa.Table) -> TableMerger:
+    def _merger(self, changes: pa.Table) -> TableMerger:
         return self._table.merge(changes, SAME_ROW, source_alias="source", target_alias="target")
