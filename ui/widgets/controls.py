@@ -78,7 +78,7 @@ class ElidedButton(QToolButton):
     def __init__(self, least: int, most: int, parent: QWidget | None = None) -> None:
         """`least` and `most` are the widths of the text, in pixels at the default text size."""
         super().__init__(parent)
-        self._least, self._most_chars, self._whole = least, most, ""
+        self._least, self._most, self._whole = least, most, ""
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -88,7 +88,7 @@ class ElidedButton(QToolButton):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return self._hint(self._most_chars)
+        return self._hint(self._most)
 
     def minimumSizeHint(self) -> QSize:
         return self._hint(self._least)
@@ -98,19 +98,17 @@ class ElidedButton(QToolButton):
         self._elide()
 
     def _hint(self, width: int) -> QSize:
-        text = min(self.fontMetrics().horizontalAdvance(ICON_GAP + self._whole), theme.current().px(width))
-        return QSize(self._around() + text, super().sizeHint().height())
+        advance = self.fontMetrics().horizontalAdvance(ICON_GAP + self._whole) + 1  # it may be rounded down
+        return QSize(self._around() + min(advance, theme.current().px(width)), super().sizeHint().height())
 
     def _around(self) -> int:
         """The width of what is beside the text."""
         return super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
 
     def _elide(self) -> None:
-        room = min(self.width() - self._around(), theme.current().px(self._most_chars))
-        room -= self.fontMetrics().horizontalAdvance(ICON_GAP)
-        self.setText(
-            ICON_GAP + self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room)
-        )
+        room = min(self.width() - self._around(), theme.current().px(self._most))
+        text = ICON_GAP + self._whole
+        self.setText(self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room))
 
 
 class ElidedLabel(QLabel):

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from lamella.ui import theme
 from lamella.ui.widgets.controls import (
     DecimalBox,
+    ElidedButton,
     ElidedLabel,
     FieldRow,
     FieldRows,
@@ -141,3 +142,16 @@ def test_texts_of_fields_below_each_other_begin_at_one_place(qtbot) -> None:
     for one in (box, editable):
         one.addItem("H1")
     assert len({first_ink(field) for field in (QLineEdit("H1", readOnly=False), box, editable, number)}) == 1
+
+
+def test_a_button_with_room_shows_all_of_its_text(qtbot: QtBot) -> None:
+    button = ElidedButton(40, 340)
+    qtbot.addWidget(button)
+    button.show()
+    for count in range(1, 30):
+        text = " against ".join(["ab.csv"[: 1 + count % 6], "n" * count])
+        button.say(text)
+        button.resize(button.sizeHint())
+        assert button.text().strip() == text
+    button.resize(button.minimumSizeHint())
+    assert "…" in button.text()
