@@ -97,6 +97,10 @@ class Figures:
         )
 
     @property
+    def has_one_value(self) -> bool:
+        return self.rows > 1 and self.distinct == 1
+
+    @property
     def is_nearly_unique(self) -> bool:
         """Whether most values occur once, as in a column of names or keys."""
         values = self.rows - self.nulls - self.nans

@@ -134,7 +134,7 @@ class Charting(QObject):
 
     def _columns(self, schema: pa.Schema) -> list[str]:
         """The selected columns, or the current one. With the cursor still in the first column, all columns of
-        a small answer, such as a group and its sum, or the first column that does not name its rows."""
+        a small answer, such as a group and its sum, or the first column with several, repeated values."""
         grid = self._tab.grid
         blocks = grid.selection.blocks
         names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
@@ -145,8 +145,8 @@ class Charting(QObject):
             return [current]
         if self._is_answer and len(schema.names) <= MOST_CHARTED_COLUMNS:
             return list(schema.names)
-        telling = (name for name in schema.names if not self._names_rows(schema.field(name)))
-        return [next(telling, schema.names[0])] if schema.names else []
+        grouping = (name for name in schema.names if not self._is_flat(schema.field(name)))
+        return [next(grouping, schema.names[0])] if schema.names else []
 
     def _whole_columns(self) -> list[str]:
         """The columns that are selected as a whole, if they are not all and nothing else is selected."""
@@ -156,14 +156,17 @@ class Charting(QObject):
         are_whole = rows > 1 and all(block.num_rows == rows for block in blocks)
         return names if are_whole and len(names) < len(grid.grid_model.names) else []
 
-    def _names_rows(self, field: pa.Field) -> bool:
-        """Whether nearly each row has its own text in a column, as far as its card is known."""
+    def _is_flat(self, field: pa.Field) -> bool:
+        """Whether all rows have the same value in a column, or nearly each row its own text, as far as its
+        card is known."""
         grid = self._tab.grid
         names = grid.grid_model.names
         card = grid.cards.card_of(names.index(field.name)) if field.name in names else None
-        if card is None or kind_of(field.type) is not Kind.TEXT:
+        if card is None:
             return False
-        return card.shown_figures.is_nearly_unique
+        figures = card.shown_figures
+        is_text = kind_of(field.type) is Kind.TEXT
+        return figures.has_one_value or (is_text and figures.is_nearly_unique)
 
     @property
     def _is_answer(self) -> bool:

@@ -534,14 +534,14 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     assert view.spec.to_json()["size"] == "n"
 
 
-def test_a_column_that_names_its_rows_is_not_charted_first(qtbot, window, tmp_path, settled):
-    """The first chart of a table whose first column is a key or a title shows the column after it."""
+def test_columns_that_name_rows_or_have_one_value_are_not_charted_first(qtbot, window, tmp_path, settled):
+    """The first chart of a table that begins with a year and a title shows the column after them."""
     path = tmp_path / "films.csv"
-    lines = [f"film {number},{'ABC'[number % 3]}" for number in range(60)]
-    path.write_text("\n".join(["title,rating", *lines]))
+    lines = [f"2013,film {number},{'ABC'[number % 3]}" for number in range(60)]
+    path.write_text("\n".join(["year,title,rating", *lines]))
     window.open_paths([path])
     tab = settled()
-    qtbot.waitUntil(lambda: tab.grid.cards.card_of(0) is not None)
+    qtbot.waitUntil(lambda: all(tab.grid.cards.card_of(place) is not None for place in range(2)))
     window.commands["chart"].trigger()
     qtbot.waitUntil(lambda: tab.charting.view.data is not None)
     assert tab.charting.view.spec == ChartSpec("bar", "rating")
