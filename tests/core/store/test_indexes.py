@@ -42,7 +42,7 @@ def rows(first: int, stop: int) -> pa.Table:
 
 def index_files(store: Store) -> list[Path]:
     files = (path for path in (store.path / "index").rglob("*") if path.is_file())
-    return sorted(path for path in files if path.name != USAGE_FILE)
+    return sorted(path for path in files if not path.name.startswith(USAGE_FILE))
 
 
 def used(table: Table, **query: object) -> str | None:
