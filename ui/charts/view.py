@@ -121,8 +121,8 @@ class ChartView(QWidget):
         self._handle: Handle | None = None
         self._caching: Handle | None = None
         self._read_next: Callable[[], None] | None = None
-        self._painted = QTimer(self, singleShot=True, interval=0)
-        self._painted.timeout.connect(self._continue)
+        self._after_paint = QTimer(self, singleShot=True, interval=0)
+        self._after_paint.timeout.connect(self._continue)
         self._query: Query | None = None
         self._types: Mapping[str, pa.DataType] = {}
         self._total = 0
@@ -206,7 +206,7 @@ class ChartView(QWidget):
                 return
             self._show(data)
             self._read_next = read
-            self._painted.start()  # the threads of the exact chart would delay the painting of this one
+            self._after_paint.start()  # the threads of the exact chart would delay the painting of this one
 
         self._handle = self._tasks.read(
             lambda job: preview_chart(query, spec, job), show, lambda _error: read(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from typing import Protocol
 from unicodedata import category
 
@@ -21,9 +22,9 @@ _MARKS = (
 )
 _MOST_CONTROLS = 0.02
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b\x1c\x1d\x1e\x1f")) + b"\x7f"
-ERRORS = "lamella-western"
-
-
+ERRORS, PASSING, REPLACING = "lamella-western", "lamella-passing", "lamella-replacing"
+"""How Python's codecs treat bytes that cannot be decoded: as an error, but for those that cp1252 and the like
+leave undefined; as a lone surrogate, which is not valid in UTF-8; and as U+FFFD."""
 REPLACEMENT = "\ufffd"
 
 
@@ -34,33 +35,18 @@ def _western_gap(error: UnicodeError) -> tuple[str, int]:
     raise error
 
 
+def _substitution(character: str) -> Callable[[UnicodeError], tuple[str, int]]:
+    def substitute(error: UnicodeError) -> tuple[str, int]:
+        if isinstance(error, UnicodeDecodeError) and error.encoding not in {"charmap", WESTERN}:
+            return character, error.end
+        return _western_gap(error)
+
+    return substitute
+
+
 codecs.register_error(ERRORS, _western_gap)
-PASSING = "lamella-passing"
-
-
-def _pass(error: UnicodeError) -> tuple[str, int]:
-    """Replace bytes that cannot be decoded by a lone surrogate, which is not valid in UTF-8."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    if error.encoding in {"charmap", WESTERN}:
-        return _western_gap(error)
-    return "\udcff", error.end
-
-
-codecs.register_error(PASSING, _pass)
-REPLACING = "lamella-replacing"
-
-
-def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Replace bytes that cannot be decoded by U+FFFD."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    if error.encoding in {"charmap", WESTERN}:
-        return _western_gap(error)
-    return REPLACEMENT, error.end
-
-
-codecs.register_error(REPLACING, _replace)
+codecs.register_error(PASSING, _substitution("\udcff"))
+codecs.register_error(REPLACING, _substitution(REPLACEMENT))
 
 
 def find_encoding(head: bytes) -> tuple[str, int]:
