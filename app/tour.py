@@ -20,9 +20,10 @@ from lamella.app.bootstrap import application
 from lamella.app.program import Program
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.expressions import col
+from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
-from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
@@ -30,6 +31,7 @@ from lamella.ui.tasks import Handle
 from lamella.ui.window.dataset_tab import DatasetTab
 
 D = TypeVar("D", bound=QDialog)
+T = TypeVar("T")
 LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
 LATE_ROWS = 5_827  # counted with another program
 CHANGED_COLUMN, NEW_VALUE = "arr_delay", "60"
@@ -47,16 +49,15 @@ def start_empty(tour: Tour) -> None:
 def import_the_sample(tour: Tour) -> None:
     tour.program.open([], with_sample=True)
     tour.wait("the flights are shown", lambda: tour.window.tabs.dataset_tab is not None)
-    tab = loaded_tab(tour)
-    tour.check("Rows of flights", tab.view.num_rows, 336_776)
+    tour.check("Rows of flights", loaded_view(tour).num_rows, 336_776)
     tour.camera.take(tour.window, "table")
 
 
 def open_a_file_in_place(tour: Tour) -> None:
-    before = tour.window.tabs.dataset_tab
+    before = loaded_tab(tour)
     tour.window.open_paths([resources.sample("weather")])
     tour.wait("the weather is shown", lambda: tour.window.tabs.dataset_tab is not before)
-    tour.check("Rows of weather", loaded_tab(tour).view.num_rows, 26_115)
+    tour.check("Rows of weather", loaded_view(tour).num_rows, 26_115)
     tour.camera.take(tour.window, "file")
     tour.window.tabs.show_tab(before)
 
@@ -67,9 +68,10 @@ def draw_a_chart(tour: Tour) -> None:
     tab = loaded_tab(tour)
     tour.window.commands["chart"].trigger()
     spec = ChartSpec("line", "hour", measure="arr_delay", aggregate="mean", color="origin")
-    tab.charting.view.show_spec(spec)
+    chart = existing("chart", tab.charting.view)
+    chart.show_spec(spec)
     tour.wait("the chart is drawn", lambda: tab.charting.is_drawn(spec))
-    tour.check("Rows of the chart", tab.charting.view.data.used, 327_346)
+    tour.check("Rows of the chart", existing("figures of the chart", chart.data).used, 327_346)
     tour.camera.take(tour.window, "chart")
     tour.window.commands["chart"].trigger()
 
@@ -79,7 +81,7 @@ def filter_the_flights(tour: Tour) -> None:
     tab.set_filter(LATE)
     tab.steps.edit_filter()
     tour.wait("the late flights are counted", lambda: tab.where == LATE and not tour.program.tasks.running)
-    tour.check("Late flights", loaded_tab(tour).view.num_rows, LATE_ROWS)
+    tour.check("Late flights", loaded_view(tour).num_rows, LATE_ROWS)
     tour.camera.take(tour.window, "filter")
     tab.steps.close_editor()
 
@@ -87,8 +89,9 @@ def filter_the_flights(tour: Tour) -> None:
 def sort_by_delay(tour: Tour) -> None:
     tab = loaded_tab(tour)
     tab.set_sort([SortKey("dep_delay", descending=True)])
-    tour.check("Late flights, sorted", loaded_tab(tour).view.num_rows, LATE_ROWS)
-    tour.check("The longest delay", tab.view.page(0, 1, ["dep_delay"]).column(0)[0].as_py(), 1_014)
+    view = loaded_view(tour)
+    tour.check("Late flights, sorted", view.num_rows, LATE_ROWS)
+    tour.check("The longest delay", view.page(0, 1, ["dep_delay"]).column(0)[0].as_py(), 1_014)
     tour.camera.take(tour.window, "sorted")
 
 
@@ -104,25 +107,25 @@ def set_a_value_on_the_matching_rows(tour: Tour) -> None:
     tour.wait("the change is previewed", apply.isEnabled)
     tour.camera.take(dialog, "set-values")
     apply.click()
-    tour.wait("the change is committed", lambda: bool(tab.content.undo) and not tour.program.tasks.running)
+    tour.wait("the change is committed", lambda: _can_undo(tab) and not tour.program.tasks.running)
     loaded_tab(tour)
-    tour.check("Rows with the new value", _with_new_value(tab.table), LATE_ROWS)
+    tour.check("Rows with the new value", _with_new_value(tab), LATE_ROWS)
     tour.camera.take(tour.window, "changed")
 
 
 def undo_change(tour: Tour) -> None:
     tab = loaded_tab(tour)
     tour.window.commands["undo"].trigger()
-    tour.wait("the change is undone", lambda: bool(tab.content.redo) and not tour.program.tasks.running)
+    tour.wait("the change is undone", lambda: _can_redo(tab) and not tour.program.tasks.running)
     loaded_tab(tour)
-    if _with_new_value(tab.table) == LATE_ROWS:
+    if _with_new_value(tab) == LATE_ROWS:
         tour.check("Rows with the new value after the undo", LATE_ROWS, "fewer")
     tour.camera.take(tour.window, "undone")
 
 
 def benchmark(tour: Tour) -> None:
     tour.window.commands["benchmark"].trigger()
-    panel = tour.window.benchmark
+    panel = existing("page of the benchmark", tour.window.benchmark)
     tour.camera.take(tour.window, "benchmark-before")
     panel.controls.size_choice.choose(tuple(rows for rows in BENCHMARK_ROWS if rows <= tour.most_rows))
     panel.controls.repeats.setValue(2)
@@ -177,9 +180,21 @@ def loaded_tab(tour: Tour) -> DatasetTab:
         )
 
     tour.wait("everything is shown", is_loaded)
-    tab = tour.window.tabs.dataset_tab
-    tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", tab.content.line, tab.line)
+    tab = existing("tab with rows", tour.window.tabs.dataset_tab)
+    content = existing("content of the tab", tab.content)
+    tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", content.line, tab.line)
     return tab
+
+
+def loaded_view(tour: Tour) -> View | ComputedView:
+    return existing("content of the tab", loaded_tab(tour).content).view
+
+
+def existing(what: str, value: T | None) -> T:
+    """The value of something that an earlier step of the tour has made."""
+    if value is None:
+        raise TourFailed(f"There is no {what}")
+    return value
 
 
 def dialog_of(tour: Tour, kind: type[D]) -> D:
@@ -192,9 +207,18 @@ def _open(kind: type[D]) -> list[D]:
     return [widget for widget in widgets if isinstance(widget, kind) and widget.isVisible()]
 
 
-def _with_new_value(table: Table) -> int:
+def _can_undo(tab: DatasetTab) -> bool:
+    return tab.content is not None and bool(tab.content.undo)
+
+
+def _can_redo(tab: DatasetTab) -> bool:
+    return tab.content is not None and bool(tab.content.redo)
+
+
+def _with_new_value(tab: DatasetTab) -> int:
+    """How many of the late flights have the new value."""
     changed: Filter = LATE & (col(CHANGED_COLUMN) == int(NEW_VALUE))
-    return table.count(changed)
+    return existing("table to count in", tab.table).count(changed)
 
 
 ELSEWHERE = "Choose another folder"
