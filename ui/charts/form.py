@@ -429,6 +429,8 @@ class ChartForm(QFrame):
                 role, "none" if role in ("color", "size", "panels") else "Choose a column"
             )
         )
+        if role in ("color", "size", "panels"):
+            box.add_clear_button()
         box.setMinimumWidth(theme.current().px(48))
         box.chosen.connect(lambda name, role=role: self._choose_column(role, name.strip()))
         if role != "measure":

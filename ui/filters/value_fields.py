@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from PySide6.QtCore import QDate, QPoint, QStringListModel, Qt, Signal
+from PySide6.QtCore import QDate, QEvent, QObject, QPoint, QStringListModel, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QCalendarWidget,
@@ -21,7 +21,7 @@ from lamella.core.filters.kinds import NESTED_KINDS, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
 from lamella.ui.filters.tree import CHOICE_OPERATORS
-from lamella.ui.widgets.field_buttons import FieldButton
+from lamella.ui.widgets.field_buttons import FieldButton, add_clear_button
 from lamella.ui.widgets.items import popup_of
 
 PLACEHOLDERS = {
@@ -213,6 +213,8 @@ class ColumnBox(QLineEdit):
     def __init__(self, names: QStringListModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._names, self._last = names, name
+        self._typed = name
+        """The text without the line of the list that the keyboard is on, which Qt writes into the field."""
         self._entered_by_mouse = False
         self.known_columns: frozenset[str] = frozenset()
         """Columns beside those of the model: their names are not completed to others."""
@@ -221,7 +223,12 @@ class ColumnBox(QLineEdit):
         self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow, a field's padding is wasted space
         FieldButton(self, "chevron-down", "All columns (Down)").clicked.connect(self.show_all)
         self.setCompleter(self._complete_anywhere(names))
+        self.textEdited.connect(self._note_typed)
         self.editingFinished.connect(self._tell)
+
+    def add_clear_button(self) -> None:
+        """Let a click on a cross choose no column."""
+        add_clear_button(self).clicked.connect(self._tell)
 
     def show_name(self, name: str) -> None:
         """Show another column without emitting `chosen`."""
@@ -243,9 +250,9 @@ class ColumnBox(QLineEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        theme.variant(
-            popup_of(self.completer()), "completions"
-        )  # a separate list takes 2 ms, and few are used
+        popup = popup_of(self.completer())  # a separate list takes 2 ms, and few are used
+        theme.variant(popup, "completions")
+        popup.installEventFilter(self)
         if event.reason() not in (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason):
             self.selectAll()
         self._entered_by_mouse = event.reason() is Qt.FocusReason.MouseFocusReason
@@ -261,6 +268,25 @@ class ColumnBox(QLineEdit):
             self.show_all()
         else:
             super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Restore the text if the list of columns is closed without a choice."""
+        popup = popup_of(self.completer())
+        if watched is not popup:
+            return super().eventFilter(watched, event)
+        closes = False
+        if event.type() is QEvent.Type.Show:
+            self._typed = self.text()
+        elif isinstance(event, QKeyEvent):
+            closes = event.key() == Qt.Key.Key_Escape
+        elif isinstance(event, QMouseEvent) and event.type() is QEvent.Type.MouseButtonPress:
+            closes = not popup.rect().contains(event.position().toPoint())
+        if closes:
+            self.setText(self._typed)
+        return super().eventFilter(watched, event)
+
+    def _note_typed(self, text: str) -> None:
+        self._typed = text
 
     def _complete_anywhere(self, names: QStringListModel) -> QCompleter:
         completer = QCompleter(names, self)

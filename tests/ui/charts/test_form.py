@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from lamella.core.query.charts import ChartSpec
 from lamella.ui.charts.form import ChartForm
+from lamella.ui.widgets.field_buttons import FieldButton
 
 TYPES = {
     "day": pa.date32(),
@@ -92,6 +93,41 @@ def test_a_column_that_is_not_taken_is_answered_with_the_reason(
     assert form.message.text() == problem and not form.message.isHidden()
     enter(form, "panels", "carrier")
     assert form.message.isHidden()
+
+
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+def test_a_list_of_columns_that_is_closed_without_a_choice_leaves_the_field(qtbot, form: ChartForm) -> None:
+    form.show_spec(ChartSpec("line", "day"), TYPES)
+    form.show()
+    form.activateWindow()
+    box = form.boxes["color"]
+    box.setFocus()
+    qtbot.waitUntil(box.hasFocus)
+    for close in ("key", "click"):
+        box.show_all()
+        popup = box.completer().popup()
+        qtbot.waitUntil(popup.isVisible)
+        QTest.keyClick(popup, Qt.Key.Key_Down)
+        assert box.text() in TYPES  # the line of the list that the keyboard is on
+        if close == "key":
+            QTest.keyClick(popup, Qt.Key.Key_Escape)
+        else:
+            QTest.mouseClick(popup, Qt.MouseButton.LeftButton, pos=QPoint(-20, -20))
+        assert popup.isHidden() and box.text() == form.spec.color == ""
+    box.editingFinished.emit()
+    assert form.spec == ChartSpec("line", "day")
+
+
+def test_a_cross_takes_the_colour_away(qtbot, form: ChartForm) -> None:
+    form.show_spec(ChartSpec("line", "day"), TYPES)
+    form.show()
+    box = form.boxes["color"]
+    cross = next(button for button in box.findChildren(FieldButton) if button.toolTip() == "Clear")
+    assert cross.isHidden()
+    enter(form, "color", "carrier")
+    assert form.spec.color == "carrier" and cross.isVisible()
+    QTest.mouseClick(cross, Qt.MouseButton.LeftButton)
+    assert form.spec == ChartSpec("line", "day") and cross.isHidden()
 
 
 def test_a_unit_of_time_is_typed_or_answered_with_the_reason(qtbot, form: ChartForm) -> None:
