@@ -25,7 +25,14 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import LamellaError, visible
 from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
-from lamella.core.query.charts import ChartData, ChartSpec, cache_columns, preview_chart, read_chart, suggest
+from lamella.core.query.charts import (
+    ChartData,
+    ChartSpec,
+    prepare_previews,
+    preview_chart,
+    read_chart,
+    suggest,
+)
 from lamella.core.query.charts.spec import TITLES
 from lamella.ui import theme
 from lamella.ui.charts.brush import ChartSelection
@@ -189,7 +196,7 @@ class ChartView(QWidget):
         def show_exact(data: ChartData) -> None:
             self._show(data)
             self._caching = self._tasks.read(
-                lambda job: cache_columns(query, spec, job), failed=self._fail_to_cache,
+                lambda job: prepare_previews(query, spec, job), failed=self._fail_to_cache,
                 owner=self, quiet=True,
             )  # fmt: skip
 

@@ -237,18 +237,20 @@ class ColumnScan:
             self._each(lambda piece, file: tallies.add(self._rows(piece, file).complete()))
         return tallies.table()
 
-    def cache_columns(self) -> None:
+    def cache_columns(self) -> bool:
         """Decode the columns of row groups that may have these rows into memory, unless they would take most
-        of the cache: a scan of fewer rows then takes half as long. Raises `Cancelled` between row groups."""
+        of the cache: a scan of fewer rows then takes half as long. Returns whether they are cached. Raises
+        `Cancelled` between row groups."""
         rows = sum(piece.stop - piece.first for piece in self._pieces())
         if rows * sum(column.type.bit_width for column in self._read) // 8 > cache.max_bytes // 2:
-            return
+            return False
 
         def decode(piece: Piece, file: OpenFile) -> None:
             if isinstance(piece.segment, FileSegment):
                 run_chunks(piece.segment, piece.row_groups, self._read, cache, file)
 
         self._each(decode)
+        return True
 
     def _each(self, work: Callable[[Piece, OpenFile], Answer]) -> list[Answer]:
         report, end = self._job.report, self._snapshot.num_positions

@@ -324,10 +324,10 @@ class Moments:
         axis = axis_of(self.type, exp.column(self.value))
         assert axis is not None
         per_second = seconds_of(self.type)
-        places = []
+        places, end, right = list[Place](), None, 0.0
         for number, begin in enumerate(axis.back(numbers)):
+            left = right if begin == end else clock_seconds(begin, numbers[number] / per_second)
             end = next_begin(begin, self.unit)
-            left = clock_seconds(begin, numbers[number] / per_second)
             right = left + UNIT_SECONDS[self.unit] if end is None else clock_seconds(end, left)
             places.append(Place(number, begin, "" if end is None else end, left, left, right))
         if nulls:

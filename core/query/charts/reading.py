@@ -82,32 +82,32 @@ VALUES = {X: 30, Y: 30, COLOR: 7, PANELS: 12}
 """The maximum number of single values; fractional numbers with more are combined into ranges."""
 
 
-def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartData:
+def read_chart(query: Query, spec: ChartSpec, job: Job | None = None, bands: bool = True) -> ChartData:
     """Read the data of a chart of the query's rows. Blocks.
 
-    Raises `BadQuery`, with the reason, if the chart cannot be drawn from these columns.
+    Means have bands, unless there are very many rows or `bands` is false. Raises `BadQuery`, with the reason,
+    if the chart cannot be drawn from these columns.
     """
     began = time.perf_counter()
     spec.check()
     job = job or Job()
     with figure_rows(query, job) as rows:
         try:
-            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).read()
+            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).read(bands)
         except WrongExtremes:
-            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=False).read()
+            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=False).read(bands)
     return replace(data, seconds=time.perf_counter() - began)
 
 
-def cache_columns(query: Query, spec: ChartSpec, job: Job | None = None) -> None:
+def cache_columns(query: Query, spec: ChartSpec, job: Job | None = None) -> bool:
     """Decode the columns of a chart into memory, if that makes charts of some of its rows, such as those that
-    a brush leaves, faster. Blocks."""
+    a brush leaves, faster. Returns whether they are cached. Blocks."""
     if engine_of(query) is not None or as_scan(query.pipeline.steps) is None:
-        return
+        return False
     job = job or Job()
     with figure_rows(query, job) as rows:
         scan = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).scan
-        if scan is not None:
-            scan.cache_columns()
+        return scan is not None and scan.cache_columns()
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class _ChartQuery(ChartRows):
     """Reads the extents of columns, their most frequent values, and the figures: each by a statement, or by a
     scan of columns."""
 
-    def read(self) -> ChartData:
+    def read(self, bands: bool) -> ChartData:
         self._job.report(0, 3, "Looking at the values")
         self._measure_extents()
         self._job.report(1, 3, "Looking at the values")
@@ -144,7 +144,7 @@ class _ChartQuery(ChartRows):
             return self._scatter()
         keys = {role: self._keys(role) for role in (X, Y, COLOR, PANELS) if self._is_dimension(role)}
         self._job.report(2, 3, "Putting rows together")
-        answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys)
+        answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys, bands)
         return self._data(answer, keys)
 
     # ------------------------------------------------------------------ places
@@ -296,9 +296,10 @@ class _ChartQuery(ChartRows):
         key_columns = [f"({key.made}){kind} AS {_COLUMN_OF[role]}" for role, key in keys.items()]
         return f"SELECT {', '.join([*key_columns, figures])}"
 
-    def _groups(self, keys: Mapping[str, _Keys]) -> pa.Table:
+    def _groups(self, keys: Mapping[str, _Keys], bands: bool) -> pa.Table:
         band = (
-            self._counts["n"] <= ESTIMATED_ROWS
+            bands
+            and self._counts["n"] <= ESTIMATED_ROWS
             and self._spec.aggregate == "mean"
             and self._spec.kind in (LINE, AREA, BAR)
             and MEASURE in self._names
@@ -402,7 +403,7 @@ class _ChartQuery(ChartRows):
         self._job.report(2, 3, "Putting rows together")
         net = {role: _Keys((one.key,), f"k{role}", (f"k{role}",), one) for role, one in ranges.items()}
         if not points:
-            return self._data(self._groups({**net, **keys}), {**net, **keys})
+            return self._data(self._groups({**net, **keys}, bands=False), {**net, **keys})
         every = {**net, **keys}
         places = [f"{self._place(role)} AS at_{role}" for role in (X, Y)]
         columns = "at_x, at_y"

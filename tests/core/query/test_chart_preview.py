@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lamella import col
+from lamella import Store, col
 from lamella.core.query import cards
 from lamella.core.query.agg import count
 from lamella.core.query.builder import Query, query_of
-from lamella.core.query.charts import ChartSpec, preview_chart, read_chart
+from lamella.core.query.charts import ChartSpec, column_scan, prepare_previews, preview_chart, read_chart
 from lamella.core.query.source import SnapshotSource
 from lamella.core.scan.snapshot import snapshot_of_rows
 
@@ -96,3 +96,53 @@ def test_rows_that_other_steps_make_and_few_rows_have_none(rows):
 def test_points_are_drawn_when_all_of_them_are_there(rows):
     """If few rows meet a filter, each is a point, and a sample would miss some of them."""
     assert preview_chart(rows.where(col("value") > 110), ChartSpec("scatter", x="value", y="other")) is None
+
+
+ALONG = ChartSpec("histogram", x="number")
+LINE_ALONG = ChartSpec("line", x="number", measure="value", aggregate="mean")
+
+
+@pytest.fixture
+def prepared_rows(rows, monkeypatch: pytest.MonkeyPatch) -> Query:
+    monkeypatch.setattr(column_scan, "FEWEST_ROWS", 1)
+    for spec in (ALONG, LINE_ALONG):
+        prepare_previews(rows, spec)
+    return rows
+
+
+def test_some_of_the_rows_in_the_order_of_an_axis_have_one_after_the_chart_of_all(prepared_rows):
+    some = prepared_rows.where(col("value") > 40)
+    estimate, exact = preview_chart(some, ALONG), read_chart(some, ALONG)
+    assert estimate.sampled and len(estimate.table) == len(exact.table)
+    assert estimate.remarks == ("An estimate from a sample of 5,000 rows; exact figures follow",)
+    assert estimate.used == pytest.approx(exact.used, rel=0.05)
+    assert np.allclose(estimate.table["value"], exact.table["value"], rtol=0.25)
+    assert preview_chart(prepared_rows, ALONG) is None, "all rows are counted as fast"
+
+
+def test_a_preview_along_an_axis_has_enough_rows_in_each_place(prepared_rows):
+    assert len(read_chart(prepared_rows, LINE_ALONG).table) == 400
+    assert preview_chart(prepared_rows.where(col("value") > 50), LINE_ALONG) is None, "6 rows of the sample"
+    assert preview_chart(prepared_rows.where(col("value") > 0), ALONG) is not None, "100 rows of it"
+
+
+def test_a_preview_along_an_axis_is_of_the_rows_that_are_there_now(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_scan, "FEWEST_ROWS", 1)
+    random = np.random.default_rng(5)
+    with Store.open(tmp_path / "store") as store:
+        value = random.normal(50, 20, ROWS)
+        rows = store.create_table("rows", pa.table({"number": np.arange(ROWS), "value": value}))
+        some = rows.query().where(col("value") > 40)
+        prepare_previews(some, ALONG)
+        assert preview_chart(some, ALONG) is not None
+        rows.delete(where=col("number") < ROWS // 4)
+        some = rows.query().where(col("value") > 40)
+        assert preview_chart(some, ALONG) is None
+        prepare_previews(some, ALONG)
+        estimate, exact = preview_chart(some, ALONG), read_chart(some, ALONG)
+        assert estimate.x.places[0].low == exact.x.places[0].low == ROWS // 4
+        assert estimate.used == pytest.approx(exact.used, rel=0.05)
+
+
+def test_a_brush_on_a_column_that_was_not_sampled_has_none(prepared_rows):
+    assert preview_chart(prepared_rows.where(col("other") > 0), ALONG) is None

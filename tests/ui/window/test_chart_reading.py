@@ -46,7 +46,7 @@ def test_the_columns_of_a_drawn_chart_are_cached_until_another_is_wanted(qtbot, 
         if spec == BY_DELAY:
             wait_for_stop(job)
 
-    monkeypatch.setattr("lamella.ui.charts.view.cache_columns", keep)
+    monkeypatch.setattr("lamella.ui.charts.view.prepare_previews", keep)
     view = chart(BY_DELAY)
     qtbot.waitUntil(lambda: len(cached) == 1)
     assert not view.running
