@@ -16,6 +16,7 @@ from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source, VersionedSource, VersionOrTime
 from lamella.core.query.sql.completion import Names, TableColumns
+from lamella.core.query.sql.information_schema import ListedTable
 from lamella.core.query.sql.sources import Sources
 from lamella.core.store.store import Store
 from lamella.ui.tasks import Tasks
@@ -135,7 +136,21 @@ class OpenNames(QObject):
                 )
             return dataset.as_of(when)
 
-        return Sources(PLACE, list(datasets), find)
+        return Sources(PLACE, list(datasets), find, listed=self._listed())
+
+    def _listed(self) -> list[ListedTable]:
+        """Each open table and file once, without the name of its store where it needs none."""
+        data = self._find()
+        current = data.store(self.store)
+        own = [] if current is None else [ListedTable(name, current.name) for name in current.tables]
+        files = [ListedTable(name) for name, _file in self._files(data)]
+        others = [
+            ListedTable(f"{store.name}.{name}", store.name)
+            for store in data.stores
+            if current is not None and store.key != current.key
+            for name in store.tables
+        ]
+        return [*own, *files, *others]
 
     def names(self) -> Names:
         """The names for completions, with the columns known by now. Files are proposed by their short

@@ -9,6 +9,7 @@ from typing import Literal
 from lamella.core.arrow.types import ID
 from lamella.core.errors import Advice, BadSql, instead_of
 from lamella.core.libraries import duckdb, exp, sqlglot
+from lamella.core.query.sql.information_schema import listing_query
 from lamella.core.query.sql.problems import missing_part
 from lamella.core.query.sql.script import lexemes, with_semicolons
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
@@ -41,7 +42,7 @@ def change_statement(text: str) -> ChangeStatement | None:
     if word not in _CHANGES_BEGIN:
         if word in QUERY_WORDS or word in ("explain", ";", ""):
             return None
-        if not word.isalpha():
+        if listing_query(text) is not None or not word.isalpha():
             return None  # the engine reports where it cannot be parsed
         if word not in _REFUSED_STATEMENTS:
             problem = BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
@@ -212,7 +213,7 @@ _INSTEAD = {
     "truncate": "Write DELETE FROM t",
     "merge": _UPSERT,
     "use": "Leave it out, and name tables of other stores as store.table",
-    "pragma": "DESCRIBE t lists the columns of a table",
+    "pragma": "SHOW TABLES lists the tables, DESCRIBE t the columns of one",
     **dict.fromkeys(("attach", "import", "install", "load"), _OPEN_FILE),
     **dict.fromkeys(("copy", "export"), _EXPORT),
     **dict.fromkeys(("set", "reset"), "Leave it out: the program chooses the settings"),

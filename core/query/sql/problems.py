@@ -11,6 +11,7 @@ from lamella.core.errors import CARET, BadSql, LamellaError, Place, UnknownName
 from lamella.core.filters.predicate_values import regex_problem
 from lamella.core.libraries import duckdb
 from lamella.core.phrases import sentence_case
+from lamella.core.query.sql.information_schema import listing_query
 from lamella.core.query.sql.script import Lexeme, lexemes, statements_of, with_dollars
 
 _EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
@@ -100,6 +101,8 @@ def syntax_problem(text: str) -> SyntaxProblem | None:
     unfinished, which is not a problem yet. Blocks for some milliseconds; nothing runs."""
     for part in statements_of(text):
         own = with_dollars(text[part.start : part.stop])
+        if listing_query(own) is not None:
+            continue
         try:
             duckdb.extract_statements(own)
         except duckdb.Error as error:

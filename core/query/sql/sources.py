@@ -18,6 +18,14 @@ from lamella.core.query.engine import CountedCache
 from lamella.core.query.execute import PreparedCursor
 from lamella.core.query.find import is_cacheable
 from lamella.core.query.source import Source, VersionOrTime, whole_snapshot
+from lamella.core.query.sql.information_schema import (
+    COLUMNS,
+    NOT_LISTED,
+    TABLES,
+    ListedTable,
+    information,
+    is_catalog,
+)
 from lamella.core.query.sql.statement import Statement, TableName
 from lamella.core.scan.parquet_file import unchanged_footer
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -33,13 +41,18 @@ OR_ALLOW_FILES = Advice(
 @dataclass(frozen=True)
 class Sources:
     """The datasets that a statement in `place` may name. `find` returns one by name, at a version if given.
-    Files in `folders` may be read; `open_file` opens a file that a statement names."""
+    Files in `folders` may be read; `open_file` opens a file that a statement names. `listed` are the tables
+    that SHOW TABLES lists, each once; by default all names."""
 
     place: str
     names: Sequence[str]
     find: Callable[[str, VersionOrTime | None], Source]
     folders: tuple[str, ...] = ()
     open_file: Callable[[str], Source] | None = None
+    listed: Sequence[ListedTable] | None = None
+
+    def tables(self) -> Sequence[ListedTable]:
+        return [ListedTable(name) for name in self.names] if self.listed is None else self.listed
 
 
 def snapshots_of(
@@ -60,6 +73,11 @@ def snapshots_of(
     _refuse_lookalikes([names[t.name] for t in tables if t.name in names])
     for table in tables:
         job.check()
+        if table.is_qualified and table.name in (TABLES, COLUMNS):
+            snapshots[table.view] = information(
+                table.name, sources.tables(), lambda listed: sources.find(listed, None), job
+            )
+            continue
         name = names.get(table.name, names.get(table.name.casefold()))
         if name is None:
             dataset = _file(table, sources, files)
@@ -78,6 +96,8 @@ def _source_name(name: str, names: Mapping[str, str], sources: Sources) -> str:
 
 
 def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
+    if is_catalog(table.name):
+        raise BadSql(f"{sources.place} has no table '{table.name}'", fix=NOT_LISTED)
     if table.is_qualified or not _is_path(table.name):
         raise UnknownTable(table.name, sources.place, sources.names)
     if not allowed or sources.open_file is None:

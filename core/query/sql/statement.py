@@ -15,6 +15,14 @@ from lamella.core.errors import Advice, BadSql
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
+from lamella.core.query.sql.information_schema import (
+    NOT_LISTED,
+    TABLES,
+    is_catalog,
+    is_listing,
+    listing_query,
+    lists_tables,
+)
 from lamella.core.query.sql.problems import missing_part
 from lamella.core.query.sql.script import with_semicolons
 
@@ -110,7 +118,7 @@ QUERY_WORDS = frozenset(
 _CHANGES = frozenset({"insert", "update", "delete", "merge"})
 """Statements that may follow WITH and are not queries."""
 _ALTERNATIVES = {
-    "pragma": "DESCRIBE t lists the columns of a table",
+    "pragma": "SHOW TABLES lists the tables, DESCRIBE t the columns of one",
     "attach": "Open the file, and refer to its tables by name",
     "copy": "Export the result of a SELECT",
     "set": "Leave it out: the program chooses the settings",
@@ -176,7 +184,7 @@ def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnect
 
 
 def _parse(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
-    kind, text = _kind(text, names, own)
+    kind, text = _kind(listing_query(text) or text, names, own)
     explain = _EXPLAIN.match(text)
     if explain is not None:
         statement = _parse(text[explain.end() :], names, own)
@@ -202,6 +210,8 @@ def _kind(
         statements = own.extract_statements(text)
     except duckdb.Error as error:
         fix = quote_hint(text, names, own) or missing_part(text, error)
+        if not fix and is_listing(text):
+            fix = NOT_LISTED
         raise BadSql("the statement cannot be read", _message(error), fix) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one SELECT")
@@ -291,7 +301,7 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
             yield from _tables(part, hidden)
     if not isinstance(node, dict):
         return
-    _refuse_lists_of_tables(node)
+    _refuse_other_lists(node)
     if node.get("show_type") == "SHOW" or (node.get("type") == "BASE_TABLE" and "table_name" in node):
         if node.get("schema_name") or node["table_name"].casefold() not in hidden:
             yield node
@@ -303,21 +313,17 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
     yield from _tables([part for key, part in node.items() if key != "cte_map"], hidden)
 
 
-def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
-    """Refuse statements that list tables: the engine knows only the tables that a statement names."""
-    if node.get("show_type") in ("SHOW_SPECIAL", "SHOW_FROM") or (
-        node.get("type") == "BASE_TABLE"
-        and node["schema_name"].lower() in ("information_schema", "pg_catalog")
-    ):
-        raise BadSql(
-            "tables cannot be listed in SQL here",
-            "A statement can see only the tables that it names",
-            Advice(
-                "DESCRIBE t lists the columns of a table, and store.tables the tables of a store",
-                "DESCRIBE t lists the columns of a table, and the sidebar lists the tables of stores",
-                "DESCRIBE t lists the columns of a table, and lamella summary STORE the tables of a store",
-            ),
-        )
+def _refuse_other_lists(node: Mapping[str, Any]) -> None:
+    """Refuse what lists databases, settings and the like: the engine knows only the tables that a statement
+    names."""
+    if node.get("show_type") in ("SHOW_SPECIAL", "SHOW_FROM"):
+        kind = str(node["table_name"]).strip('"').upper()
+        if kind in ("DATABASES", "SCHEMAS", "VARIABLES"):
+            raise BadSql(f"SHOW {kind} is not supported here", fix=NOT_LISTED)
+        raise BadSql("SHOW TABLES cannot be a part of a query", fix=f"Query {TABLES} instead")
+    function = node.get("function")
+    if isinstance(function, dict) and is_catalog(function.get("function_name", "")):
+        raise BadSql(f"{function['function_name']}() is not supported here", fix=NOT_LISTED)
 
 
 def _is_recursive(entry: Mapping[str, Any]) -> bool:
@@ -334,6 +340,10 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
     name = ".".join([*stores, name])
     if qualified and int(node["query_location"]) == _NOWHERE:
         raise BadSql(f"DESCRIBE {name} is not supported here", fix=f"Write DESCRIBE SELECT * FROM {name}")
+    if len(stores) == 1 and lists_tables(stores[0], node["table_name"]):
+        if at is not None:
+            raise BadSql(f"{name} has no versions", fix="Leave AT (…) out")
+        return TableName(name.casefold(), view, is_qualified=True)
     if at is None:
         return TableName(name, view if qualified else name, is_qualified=qualified)
     value = at["expr"]

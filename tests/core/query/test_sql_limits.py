@@ -193,15 +193,10 @@ def test_explain_may_have_a_comment_and_options(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["show tables", "show all tables", "select table_name from information_schema.tables"]
-)
+@pytest.mark.parametrize("text", ["show databases", "from sqlite_master", "from duckdb_tables()"])
 def test_tables_are_not_listed_as_if_there_were_none(store: Store, text: str) -> None:
-    with pytest.raises(BadSql, match=r"store\.tables"):
+    with pytest.raises(BadSql, match="SHOW TABLES lists the tables"):
         store.sql(text)
-    assert (
-        store.sql("describe t")["column_name"].to_pylist() == store.sql("show t")["column_name"].to_pylist()
-    )
 
 
 def test_memory_and_datasets_that_are_none_are_told(store: Store, outside: Path) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from lamella.core.jobs import Progress
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
+from lamella.core.store.store import Store
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.sql.change_panel import ChangePanel
@@ -233,6 +234,25 @@ def test_files_are_named_by_their_titles_and_other_stores_by_prefix(qtbot, windo
     assert rows(run('select count(*) as n from "My tables".flights')) == [{"n": 1000}]
 
 
+def test_what_is_open_is_listed_once_under_names_without_a_store(qtbot, window, run, settled, tmp_path):
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "my trips.parquet")
+    console = window.consoles.current
+    with Store.open(tmp_path / "other") as other:
+        other.create_table("trips", [{"n": 1}])
+        window.library.add_store(other)
+        window.open_paths([tmp_path / "my trips.parquet"])
+        settled()
+        window.tabs.show_tab(console)
+        names = [row["name"] for row in rows(run("show tables"))]
+        assert names == ["flights", "my_trips", "other.trips"]
+        for name in names:
+            described = {row["column_name"] for row in rows(run(f"show columns from {name}"))}
+            assert described & {"n", "carrier"}, name
+        schemas = rows(run("select table_schema, name from information_schema.tables order by name"))
+        assert [row["table_schema"] for row in schemas] == ["My tables", "main", "other"]
+        window.library.remove_store(other)
+
+
 @pytest.mark.slow
 def test_parameters_are_fields_with_the_types_of_their_columns(qtbot, console, run):
     text = "select count(*) as n from flights where delay > :least and carrier = $who"
@@ -424,12 +444,12 @@ def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, ru
 def test_what_is_no_statement_here_is_refused_with_what_helps(run):
     for text, says in (
         ("selct carrier from flights", "No statement begins with SELCT. Did you mean 'select'?"),
-        ("show tables", "DESCRIBE t lists the columns of a table"),
+        ("show databases", "SHOW TABLES lists the tables"),
         ("install httpfs", "INSTALL is not supported in SQL here"),
         ("attach 'x.db'", "ATTACH is not supported in SQL here. Open the file instead"),
         ("begin transaction", "each change is one commit"),
         ("select * from read_csv('/etc/passwd')", "The statement may not read that file"),
-        (".tables", "cannot be read"),
+        (".help", "cannot be read"),
     ):
         assert says in message(run(text)), text
 
