@@ -27,7 +27,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.inspector.commit_list import COMMIT, CommitModel, CommitPainter
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.controls import FlowLayout, breakable
 
 PAGE = 200
 """The number of commits read at a time."""
@@ -310,5 +310,5 @@ class HistoryPage(QWidget):
 
 def _sentence(commit: Commit) -> str:
     at = "" if commit.time is None else f", {commit.time.astimezone():%Y-%m-%d\u00a0%H:%M:%S}"
-    name = f", called '{visible(commit.name)}'" if commit.name else ""
+    name = f", called '{breakable(visible(commit.name))}'" if commit.name else ""
     return f"Version {commit.version:,}{name}{at}"

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from lamella.core.store.commit import Commit
 from lamella.ui import theme
@@ -116,6 +117,17 @@ def test_a_version_gets_a_name_and_loses_it(qtbot, window, table, history):
     qtbot.waitUntil(lambda: "is already named 'before the clean-up'" in tab.messages.label.text())
     tab.versions.rename(2, "before the clean-up", "")
     qtbot.waitUntil(lambda: history.is_settled and not history.model.commits[2].name)
+
+
+def test_a_long_name_leaves_every_button_in_sight(qtbot, window, table, history):
+    table.history.name_version("x" * 200, 2)
+    history.refresh()
+    qtbot.waitUntil(lambda: history.is_settled and bool(history.model.commits[2].name))
+    history.select(2)
+    buttons = [each for each in history.choices.findChildren(QPushButton) if not each.isHidden()]
+    QApplication.processEvents()  # lays out
+    assert len(buttons) == 6
+    assert all(button.visibleRegion().boundingRect() == button.rect() for button in buttons)
 
 
 def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
