@@ -256,7 +256,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             panel.plot.addItem(panel.labels, ignoreBounds=True)
 
     def _fit_axes(self) -> None:
-        self.ci.layout.activate()
+        self._lay_out()
         for panel in self.panels:
             for name, pixels in (("bottom", panel.plot.vb.width()), ("left", panel.plot.vb.height())):
                 panel.plot.getAxis(name).fit(pixels or self.width() * 0.85)
@@ -264,6 +264,12 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             align_axes(self.panels)
         left = 0.0 if self.data is None or self.data.x is None else names_overhang(self.panels, self.data.x)
         self.ci.layout.setContentsMargins(theme.S + left, theme.XS, theme.M, theme.XS)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Give axes and titles their places now: Qt would do so after the chart has been painted once."""
+        for panel in self.panels:
+            panel.plot.layout.activate()
         self.ci.layout.activate()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

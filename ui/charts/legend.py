@@ -23,7 +23,7 @@ from lamella.ui.charts.marks import (
 )
 from lamella.ui.charts.words import figure_text, scale_text
 from lamella.ui.widgets.controls import FlowLayout
-from lamella.ui.widgets.plotting import MARKERS, cosmetic_pen
+from lamella.ui.widgets.plotting import MARKERS, cosmetic_pen, hatched
 
 SWATCH, TITLE_WIDTH = 14, 240
 SHARES = (1, 4, 16)
@@ -93,7 +93,7 @@ class Swatch(QWidget):
         box = self.rect().adjusted(1, 1, -2, -2)
         painter.setPen(self._look.color)
         if self._is_hatched:
-            painter.setBrush(self._look.brush)
+            painter.setBrush(hatched(painter, self._look.brush))
             painter.drawRect(box)
         else:
             painter.setBrush(self._look.color)
@@ -161,6 +161,10 @@ class ChartLegend(QWidget):
         self._show()
 
     def _show(self) -> None:
+        for number in range(self._flow.count()):
+            item = self._flow.itemAt(number)
+            if item is not None and (entry := item.widget()) is not None:
+                entry.show()  # Qt would do so after the chart is painted
         self._flow.invalidate()
         self.setVisible(self._flow.count() > 0)
         self.updateGeometry()

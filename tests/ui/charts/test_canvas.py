@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QFontMetrics, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -30,6 +31,27 @@ def test_an_axis_of_one_value_begins_at_zero(qtbot, value: int, low: int, high: 
     first, last = canvas.panels[0].plot.viewRange()[1]
     assert first <= low and high <= last
     assert value <= 0 or first == 0, "there is nothing below"
+
+
+def test_panels_are_in_their_places_when_they_are_first_painted(qtbot) -> None:
+    rows = pa.table({"hour": [1, 2, 3, 1], "port": ["EWR", "JFK", "LGA", "SWF"], "delay": [4, 5, 6, 70000]})
+    query = query_of(SnapshotSource(snapshot_of_rows(rows, "flights")))
+    canvas = ChartCanvas()
+    qtbot.addWidget(canvas)
+    canvas.resize(700, 500)
+    spec = ChartSpec("bar", "hour", measure="delay", aggregate="sum")
+    canvas.show_data(read_chart(query, spec), Display())
+    with qtbot.waitExposed(canvas):
+        canvas.show()
+
+    def places() -> list[QRectF]:
+        return [panel.plot.vb.sceneBoundingRect() for panel in canvas.panels]
+
+    canvas.show_data(read_chart(query, replace(spec, panels="port")), Display())
+    at_first = places()
+    canvas.grab()
+    QCoreApplication.processEvents()
+    assert at_first == places() and len({round(place.top()) for place in at_first}) == 2
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QToolButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
 
 from lamella import col, resources
 from lamella.core.filters.expr import Predicate
@@ -148,6 +148,28 @@ def test_colours_differ_in_more_than_colour(chart):
     for attribute in ("marker", "dash", "hatch"):
         assert len({getattr(look, attribute) for look in looks}) == len(looks) == 4
     assert {look.name for look in looks} == {"AA", "UA", "empty", "NULL"}
+
+
+def test_the_legend_is_there_when_the_chart_is_first_painted(qtbot, chart):
+    view = chart(ChartSpec("histogram", "delay", color="carrier"))
+
+    def places() -> list[QRect]:
+        inside = [child for child in view.legend.children() if isinstance(child, QWidget)]
+        return [view.canvas.geometry(), view.legend.geometry()] + [
+            child.geometry() for child in inside if child.isVisible()
+        ]
+
+    at_first: list[list[QRect]] = []
+
+    def note() -> None:
+        if view.data is not None and view.data.panels is not None:
+            at_first.append(places())
+
+    view.changed.connect(note)
+    view.form.boxes["panels"].chosen.emit("carrier")
+    qtbot.waitUntil(lambda: view.data.panels is not None and not view.running)
+    QApplication.processEvents()
+    assert at_first[0] == places() and len(at_first[0]) == 2 + len(view.canvas.looks)
 
 
 def test_the_mouse_over_a_figure_says_its_values(qtbot, chart, monkeypatch):
