@@ -20,7 +20,7 @@ from lamella.ui import theme
 from lamella.ui.charts.lines import area_between, line_items, line_pairs
 from lamella.ui.charts.ramps import Cells, ramp_of
 from lamella.ui.charts.words import figure_text, figures_are_durations, short_text
-from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
+from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen, hatched
 
 Row = Mapping[str, Any]
 LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
@@ -183,7 +183,7 @@ class Shapes(pg.GraphicsObject):
                 soft = QColor(brush.color())
                 soft.setAlpha(70)
                 p.fillRect(area, soft)
-            p.setBrush(brush)
+            p.setBrush(hatched(p, brush))
             p.drawRect(area)
         p.restore()
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from PySide6.QtCore import QBuffer, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QPen, QRgba64
+from PySide6.QtGui import QBrush, QColor, QGuiApplication, QImage, QPaintEngine, QPainter, QPen, QRgba64
 from PySide6.QtSvg import QSvgGenerator
 
 from lamella.ui import theme
@@ -25,6 +25,9 @@ HATCHES = (
 )
 """The patterns of bars, which have no markers: they distinguish systems of the same colour."""
 
+HATCH_SIDE = 8
+"""The size of Qt's patterns in pixels."""
+
 DOTS_PER_POINT = 2
 """The resolution of a PNG, so that it is sharp in print."""
 
@@ -34,6 +37,21 @@ def cosmetic_pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.S
     pen = QPen(color, width, style)
     pen.setCosmetic(True)
     return pen
+
+
+def hatched(painter: QPainter, brush: QBrush) -> QBrush:
+    """A brush whose hatch is as coarse where a point has several dots, as in pictures: Qt draws a line of a
+    hatch one dot wide."""
+    is_even = brush.style() in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush)
+    is_drawing = painter.paintEngine().type() is not QPaintEngine.Type.Raster
+    if is_even or is_drawing or painter.deviceTransform().m11() <= 1:
+        return brush
+    tile = QImage(HATCH_SIDE, HATCH_SIDE, QImage.Format.Format_ARGB32_Premultiplied)
+    tile.fill(Qt.GlobalColor.transparent)
+    tiled = QPainter(tile)
+    tiled.fillRect(tile.rect(), brush)
+    tiled.end()
+    return QBrush(tile)
 
 
 class _PicturePainter(QPainter):

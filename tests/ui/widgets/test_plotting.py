@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-from lamella.ui.widgets.plotting import DOTS_PER_POINT, cosmetic_pen, pixels_of, svg_of
+from lamella.ui.widgets.plotting import DOTS_PER_POINT, HATCHES, cosmetic_pen, hatched, pixels_of, svg_of
 
 
 def dark_dots(picture: QImage) -> int:
@@ -67,3 +67,17 @@ def test_a_drawing_is_the_same_in_programs_that_scale_lines_with_the_plot(qapp):
     for image in (expected, picture):
         image.setDevicePixelRatio(1)
     assert dark_dots(expected) == pytest.approx(dark_dots(picture), abs=4) and dark_dots(picture) > 10
+
+
+@pytest.mark.parametrize("style", HATCHES)
+def test_hatches_of_a_picture_are_as_coarse_as_on_the_screen(qapp, style):
+    size = QSize(40, 40)
+
+    def paint(painter: QPainter) -> None:
+        painter.fillRect(QRectF(0, 0, 40, 40), QColor("white"))
+        painter.fillRect(QRectF(0, 0, 40, 40), hatched(painter, QBrush(QColor("black"), style)))
+
+    screen = QImage(size, QImage.Format.Format_RGB32)
+    with QPainter(screen) as painter:
+        paint(painter)
+    assert pixels_of(size, paint) == screen.scaled(size * DOTS_PER_POINT)
