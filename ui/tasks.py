@@ -35,12 +35,12 @@ _unanswered_reads: list[Future[None]] = []
 @dataclass(frozen=True)
 class Callbacks:
     """Functions to call on the GUI thread: exactly one of the first three, and `discard` with a result that
-    `done` does not get."""
+    `on_result` does not get."""
 
-    done: Callable[[Any], object] | None = None
-    failed: Callable[[Exception], object] | None = None
-    stopped: Callable[[], object] | None = None
-    progress: Callable[[Progress], object] | None = None
+    on_result: Callable[[Any], object] | None = None
+    on_error: Callable[[Exception], object] | None = None
+    on_cancel: Callable[[], object] | None = None
+    on_progress: Callable[[Progress], object] | None = None
     discard: Callable[[Any], object] | None = None
 
 
@@ -59,7 +59,7 @@ class Handle:
         self.callbacks = callbacks
         self.work: Callable[[Job], Any] = _nothing
         self.pool: ThreadPoolExecutor | None = None
-        self.on_cancel: Callable[[Handle], object] | None = None
+        self.on_cancel_request: Callable[[Handle], object] | None = None
         self.result: Any = None
         self.error: Exception | None = None
         """Why it failed."""
@@ -86,8 +86,8 @@ class Handle:
     def cancel(self) -> None:
         """Ask the work to stop. A read no longer answers; a write that was already committed does."""
         self.job.cancel()
-        if self.on_cancel is not None:
-            self.on_cancel(self)
+        if self.on_cancel_request is not None:
+            self.on_cancel_request(self)
 
     def discard(self) -> None:
         """Discard a result that no callback receives."""
@@ -136,37 +136,37 @@ class Tasks(QObject):
     def read(  # noqa: PLR0913 -- a word for each way that it may end
         self,
         work: Callable[[Job], T],
-        done: Callable[[T], object] | None = None,
-        failed: Callable[[Exception], object] | None = None,
+        on_result: Callable[[T], object] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
         *,
-        progress: Callable[[Progress], object] | None = None,
-        stopped: Callable[[], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        on_cancel: Callable[[], object] | None = None,
         discard: Callable[[T], object] | None = None,
         owner: QObject | None = None,
         text: str = "",
         quiet: bool = False,
         may_be_endless: bool = False,
     ) -> Handle:
-        """Run `work` beside other reads. Exactly one of `done`, `failed` or, when cancelled, `stopped` is
-        called.
+        """Run `work` beside other reads. Exactly one of `on_result`, `on_error` or, when cancelled,
+        `on_cancel` is called.
 
         None of them is called if `owner` has been destroyed in the meantime, or after `shutdown`; `discard`
-        gets every result that `done` does not get, such as an open store. A `quiet` read does not count as
-        busy. Work that `may_be_endless` keeps no other read waiting. Without `failed`, an exception goes to
-        the `failed` signal.
+        gets every result that `on_result` does not get, such as an open store. A `quiet` read does not count
+        as busy. Work that `may_be_endless` keeps no other read waiting. Without `on_error`, an exception goes
+        to the `failed` signal.
         """
-        callbacks = Callbacks(done, failed, stopped, progress, discard)
+        callbacks = Callbacks(on_result, on_error, on_cancel, on_progress, discard)
         pool = self._endless if may_be_endless else self._readers
         return self._start(pool, Handle(text, False, quiet, owner, callbacks), work)
 
     def write(  # noqa: PLR0913 -- as for `read`
         self,
         work: Callable[[Job], T],
-        done: Callable[[T], object] | None = None,
-        failed: Callable[[Exception], object] | None = None,
+        on_result: Callable[[T], object] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
         *,
-        progress: Callable[[Progress], object] | None = None,
-        stopped: Callable[[], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        on_cancel: Callable[[], object] | None = None,
         discard: Callable[[T], object] | None = None,
         owner: QObject | None = None,
         text: str = "",
@@ -174,23 +174,23 @@ class Tasks(QObject):
     ) -> Handle:
         """Run `work` after all writes requested before; otherwise like `read`. A `quiet` write is one that
         the user did not request: the window closes without asking about it."""
-        callbacks = Callbacks(done, failed, stopped, progress, discard)
+        callbacks = Callbacks(on_result, on_error, on_cancel, on_progress, discard)
         return self._start(self._writer, Handle(text, True, quiet, owner, callbacks), work)
 
     def copy(
         self,
         work: Callable[[Job], T],
-        done: Callable[[T], object] | None = None,
-        failed: Callable[[Exception], object] | None = None,
+        on_result: Callable[[T], object] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
         *,
-        progress: Callable[[Progress], object] | None = None,
-        stopped: Callable[[], object] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        on_cancel: Callable[[], object] | None = None,
         owner: QObject | None = None,
         text: str = "",
     ) -> Handle:
         """Run `work` that writes elsewhere, such as a backup, beside reads and writes; otherwise like
         `write`."""
-        callbacks = Callbacks(done, failed, stopped, progress, None)
+        callbacks = Callbacks(on_result, on_error, on_cancel, on_progress, None)
         return self._start(self._copier, Handle(text, True, False, owner, callbacks), work)
 
     @property
@@ -247,7 +247,7 @@ class Tasks(QObject):
             return handle
         handle.job = Job(lambda progress: self._reported.emit(handle, progress))
         was_busy = bool(self.running)
-        handle.work, handle.pool, handle.on_cancel = work, pool, self._follow_cancel
+        handle.work, handle.pool, handle.on_cancel_request = work, pool, self._follow_cancel
         self._running.append(handle)
         future = pool.submit(self._run, handle, work)
         if not handle.write:
@@ -271,8 +271,8 @@ class Tasks(QObject):
     def _report(self, handle: Handle, progress: Progress) -> None:
         if handle.over or not handle.is_owner_alive:
             return
-        if handle.callbacks.progress is not None:
-            handle.callbacks.progress(progress)
+        if handle.callbacks.on_progress is not None:
+            handle.callbacks.on_progress(progress)
         self.progressed.emit(handle, progress)
 
     def _follow_cancel(self, handle: Handle) -> None:
@@ -325,10 +325,10 @@ class Tasks(QObject):
     def _call_back(self, handle: Handle, error: Exception | None) -> None:
         callbacks = handle.callbacks
         if isinstance(error, Cancelled) or (handle.job.cancelled and not handle.write):
-            if callbacks.stopped is not None:
-                callbacks.stopped()
+            if callbacks.on_cancel is not None:
+                callbacks.on_cancel()
         elif error is not None:
-            (callbacks.failed or self.failed.emit)(error)
-        elif callbacks.done is not None:
+            (callbacks.on_error or self.failed.emit)(error)
+        elif callbacks.on_result is not None:
             result, handle.result = handle.result, None
-            callbacks.done(result)
+            callbacks.on_result(result)

@@ -56,7 +56,7 @@ def test_an_error_reaches_its_owner_or_else_the_signal(tasks, qtbot) -> None:
         raise BadData("no rows")
 
     own: list[Exception] = []
-    tasks.read(fail, failed=own.append)
+    tasks.read(fail, on_error=own.append)
     qtbot.waitUntil(lambda: len(own) == 1)
     with qtbot.waitSignal(tasks.failed) as signal:
         tasks.write(fail)
@@ -77,7 +77,7 @@ def test_a_cancelled_read_says_only_that_it_stopped(tasks, qtbot) -> None:
         work,
         lambda _: heard.append("done"),
         lambda _: heard.append("failed"),
-        stopped=lambda: heard.append("stopped"),
+        on_cancel=lambda: heard.append("stopped"),
     )
     assert running.wait(60)
     handle.cancel()
@@ -143,7 +143,7 @@ def test_progress_arrives_on_the_gui_thread(tasks, qtbot) -> None:
     def progress(p) -> None:
         reports.append((p.done, QThread.currentThread() is gui))
 
-    tasks.read(lambda job: job.report(7, 7, "rows"), progress=progress)
+    tasks.read(lambda job: job.report(7, 7, "rows"), on_progress=progress)
     qtbot.waitUntil(lambda: reports == [(7, True)])
 
 
@@ -270,7 +270,7 @@ def test_work_goes_on_without_reads_that_never_answer(tasks, qtbot, monkeypatch,
 
     def read(name: str, work: Callable[[Job], object]) -> Handle:
         return tasks.read(
-            work, lambda _: heard.append(f"{name} done"), stopped=lambda: heard.append(f"{name} stopped"),
+            work, lambda _: heard.append(f"{name} done"), on_cancel=lambda: heard.append(f"{name} stopped"),
             discard=lambda _: discarded.append(name), text=name,
         )  # fmt: skip
 

@@ -64,8 +64,8 @@ class BenchmarkRun(QObject):
             work,
             lambda records: self._end(End.DONE),
             lambda error: self._end(End.FAILED, error),
-            progress=self._progress,
-            stopped=lambda: self._end(End.STOPPED),
+            on_progress=self._progress,
+            on_cancel=lambda: self._end(End.STOPPED),
             owner=self,
             text="Benchmark",
         )

@@ -338,11 +338,11 @@ class ResultsBrowser(QDialog):
         self._change(lambda job: [self._saved_runs.save(run) for run in gone], "Restoring runs")
 
     def _change(
-        self, work: Callable[[Job], object], text: str, done: Callable[..., object] | None = None
+        self, work: Callable[[Job], object], text: str, on_result: Callable[..., object] | None = None
     ) -> None:
         def over(answer: object) -> None:
-            if done is not None:
-                done(answer)
+            if on_result is not None:
+                on_result(answer)
             self.refresh()
 
         self._tasks.write(work, over, self._say_problem, owner=self, text=text)

@@ -242,7 +242,7 @@ class Asking(QObject):
             work,
             lambda _: self._over(handle),
             lambda error: self._over(handle, error),
-            stopped=lambda: self._over(handle),
+            on_cancel=lambda: self._over(handle),
             owner=self,
             quiet=True,
         )

@@ -196,14 +196,14 @@ class ChartView(QWidget):
         def show_exact(data: ChartData) -> None:
             self._show(data)
             self._caching = self._tasks.read(
-                lambda job: prepare_previews(query, spec, job), failed=self._fail_to_cache,
+                lambda job: prepare_previews(query, spec, job), on_error=self._fail_to_cache,
                 owner=self, quiet=True,
             )  # fmt: skip
 
         def read() -> None:
             self._handle = self._tasks.read(
                 lambda job: read_chart(query, spec, job), show_exact, self._fail,
-                stopped=self._stopped, owner=self, text="Drawing the chart",
+                on_cancel=self._stopped, owner=self, text="Drawing the chart",
             )  # fmt: skip
             self.changed.emit()
 
@@ -217,7 +217,7 @@ class ChartView(QWidget):
 
         self._handle = self._tasks.read(
             lambda job: preview_chart(query, spec, job), show, lambda _error: read(),
-            stopped=self._stopped, owner=self, text="Drawing the chart",
+            on_cancel=self._stopped, owner=self, text="Drawing the chart",
         )  # fmt: skip
         self.changed.emit()
 

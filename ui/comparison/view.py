@@ -116,7 +116,7 @@ class ComparisonView(QWidget):
         self.stop()
         self.pane.set_busy("Comparing…")
         self._handle = self._tasks.read(
-            make, self._show, self._fail, stopped=self._show_stop, owner=self, text="Comparing"
+            make, self._show, self._fail, on_cancel=self._show_stop, owner=self, text="Comparing"
         )
         self.changed.emit()
 
@@ -200,7 +200,7 @@ class ComparisonView(QWidget):
             return
         self._handle = self._tasks.read(
             lambda job: ComparedRows(comparison, [RowChange.CHANGED], column, job),
-            self._take_rows, self._fail, stopped=self._show_stop, owner=self, text=f"Comparing {column}",
+            self._take_rows, self._fail, on_cancel=self._show_stop, owner=self, text=f"Comparing {column}",
         )  # fmt: skip
 
     def _take_rows(self, rows: ComparedRows) -> None:

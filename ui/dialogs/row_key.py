@@ -85,7 +85,7 @@ class RowKeyDialog(QDialog):
         self.check_button.setEnabled(False)
         self._handle = self._tasks.read(
             work, show_result, lambda error: self._say(message(error), True),
-            stopped=lambda: self._say("Stopped"), owner=self, text=f"Checking the key of {table.name}",
+            on_cancel=lambda: self._say("Stopped"), owner=self, text=f"Checking the key of {table.name}",
         )  # fmt: skip
 
     def _follow(self, item: QListWidgetItem) -> None:

@@ -54,19 +54,19 @@ class WorkDialog(QDialog):
         self,
         begin: Callable[..., Handle],
         work: Callable[[Job], Any],
-        done: Callable[[Any], None],
+        on_result: Callable[[Any], None],
         text: str,
     ) -> None:
-        """Start work, which ends in `done`, `_fail` or `_handle_stop`. `begin` is `Tasks.read` or
+        """Start work, which ends in `on_result`, `_fail` or `_handle_stop`. `begin` is `Tasks.read` or
         `Tasks.write`."""
         self._start_time = time.monotonic()
         self._focus = self.focusWidget()
         self._work = begin(
             work,
-            self._end_with(done),
+            self._end_with(on_result),
             self._end_with(self._fail),
-            progress=self._show_progress,
-            stopped=self._end_with(self._handle_stop),
+            on_progress=self._show_progress,
+            on_cancel=self._end_with(self._handle_stop),
             owner=self,
             text=text,
         )

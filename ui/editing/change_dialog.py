@@ -254,7 +254,7 @@ class ChangeDialog(PreviewDialog):
             lambda job: act.effect(self._table, self._chosen_rows(job), job),
             partial(self._show, act),
             self._fail,
-            progress=self._show_counting,
+            on_progress=self._show_counting,
             owner=self,
             quiet=True,
         )

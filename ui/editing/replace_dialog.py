@@ -259,7 +259,7 @@ class ReplaceDialog(QDialog):
             partial(find_replacements, plan),
             partial(self._show, plan),
             self._fail,
-            progress=lambda progress: self._say(f"Counting… {progress.text}"),
+            on_progress=lambda progress: self._say(f"Counting… {progress.text}"),
             owner=self,
             quiet=True,
         )
@@ -321,8 +321,8 @@ class ReplaceDialog(QDialog):
             work,
             lambda commit: self._finish(commit, plan, replacements),
             self._fail,
-            progress=self._show_progress,
-            stopped=self._handle_stop,
+            on_progress=self._show_progress,
+            on_cancel=self._handle_stop,
             owner=self,
             text=f"Replacing in {self._name}",
         )

@@ -62,10 +62,10 @@ class WordIndexes(QObject):
     def build(
         self,
         column: str,
-        done: Callable[[], None],
-        failed: Callable[[Exception], None],
-        stopped: Callable[[], None],
-        progress: Callable[[Progress], None],
+        on_result: Callable[[], None],
+        on_error: Callable[[Exception], None],
+        on_cancel: Callable[[], None],
+        on_progress: Callable[[Progress], None],
     ) -> Handle:
         """Build an index in the background; it continues if the form is closed, and the Stop button ends
         it."""
@@ -79,17 +79,17 @@ class WordIndexes(QObject):
             if shiboken6.isValid(self):
                 self._ready = (self._ready or frozenset()) | {column}
                 self.changed.emit()
-                done()
+                on_result()
 
         def when_open(then: Callable[..., None]) -> Callable[..., None]:
             return lambda *arguments: then(*arguments) if shiboken6.isValid(self) else None
 
         return self._tasks.read(
-            work, finish, when_open(failed), stopped=when_open(stopped), progress=when_open(progress),
-            text=f"Building the full-text index of {visible(column)}",
+            work, finish, when_open(on_error), on_cancel=when_open(on_cancel),
+            on_progress=when_open(on_progress), text=f"Building the full-text index of {visible(column)}",
         )  # fmt: skip
 
-    def estimate(self, column: str, done: Callable[[str], None]) -> None:
+    def estimate(self, column: str, on_result: Callable[[str], None]) -> None:
         """Estimate the size and build time of an index, as text; empty if they are unknown."""
         table = self.source
         assert isinstance(table, Table)
@@ -102,9 +102,9 @@ class WordIndexes(QObject):
 
         def fail(error: Exception) -> None:
             log.warning("The cost of an index of %s could not be estimated: %s", column, error)
-            done("")
+            on_result("")
 
-        self._tasks.read(work, done, fail, owner=self, quiet=True)
+        self._tasks.read(work, on_result, fail, owner=self, quiet=True)
 
     def _look(self, table: Table) -> None:
         def work(job: Job) -> tuple[frozenset[str], frozenset[str]]:

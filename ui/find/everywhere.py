@@ -131,8 +131,8 @@ class SearchEverywhere(QWidget):
             work,
             lambda _: self._finish(tables),
             partial(self._fail, tables),
-            progress=partial(self._show_progress, tables),
-            stopped=lambda: self._show_stop(tables),
+            on_progress=partial(self._show_progress, tables),
+            on_cancel=lambda: self._show_stop(tables),
             owner=self,
             text=f"Finding '{visible(pattern.text[:40])}' everywhere",
         )

@@ -146,7 +146,7 @@ class WordSearchPanel(QFrame):
             lambda job: search_words(table, text, where, job),
             self._show,
             self._fail,
-            stopped=lambda: self._bar.say("Stopped"),
+            on_cancel=lambda: self._bar.say("Stopped"),
             owner=self,
             text=f"Searching {self._tab.name} for words",
         )

@@ -248,8 +248,8 @@ class IndexesDialog(QDialog):
             work,
             lambda _index: self._finish_building(index),
             self._fail_building,
-            progress=partial(self._show_progress, called),
-            stopped=self._show_stop,
+            on_progress=partial(self._show_progress, called),
+            on_cancel=self._show_stop,
             owner=self,
             text=f"Building the {called}",
         )

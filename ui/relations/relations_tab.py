@@ -232,14 +232,14 @@ class RelationsTab(QWidget):
         self,
         act: Act,
         says: str,
-        done: Callable[[], object] = lambda: None,
-        failed: Callable[[Exception], object] | None = None,
+        on_result: Callable[[], object] = lambda: None,
+        on_error: Callable[[Exception], object] | None = None,
     ) -> None:
         def then() -> None:
             self.acts.push(act)
-            done()
+            on_result()
 
-        self._perform(act, act.do, 1, then, says, failed)
+        self._perform(act, act.do, 1, then, says, on_error)
 
     def _perform(
         self,
@@ -248,7 +248,7 @@ class RelationsTab(QWidget):
         side: int,
         then: Callable[[], object],
         says: str,
-        failed: Callable[[Exception], object] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
     ) -> None:
         """Undo (`side` 0) or redo (`side` 1) an action."""
         if act.places is not None:
@@ -267,7 +267,7 @@ class RelationsTab(QWidget):
             self.reload()
 
         self.tasks.write(
-            lambda job: work(self.store.relations), finish, failed or self._fail, owner=self,
+            lambda job: work(self.store.relations), finish, on_error or self._fail, owner=self,
             text=sentence_case(act.text),
         )  # fmt: skip
 

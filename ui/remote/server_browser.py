@@ -276,7 +276,7 @@ class ServerBrowser(WorkDialog):
 
         handle = self._tasks.read(
             work, lambda whole: self._end(number, whole), fail,
-            stopped=lambda: self._end(number, None), owner=self, text=f"Listing {folder}",
+            on_cancel=lambda: self._end(number, None), owner=self, text=f"Listing {folder}",
         )  # fmt: skip
         handle.progress_widget = self
         self._work = handle

@@ -338,10 +338,12 @@ class SqlConsole(QWidget):
                 pending.store, pending.change, pending.answer(job), message, job, pending.version
             )
 
-        show_result, failed = partial(self._show_change, panel), partial(self._show_change_failure, panel)
-        stopped = partial(self._give_up, panel)
+        show_result, on_error = partial(self._show_change, panel), partial(self._show_change_failure, panel)
+        on_cancel = partial(self._give_up, panel)
         if pending.change.kind == "create":
-            self.tasks.write(make, show_result, failed, stopped=stopped, owner=self, text="Making the table")
+            self.tasks.write(
+                make, show_result, on_error, on_cancel=on_cancel, owner=self, text="Making the table"
+            )
             return
 
         def change(table: Table) -> None:
@@ -350,13 +352,17 @@ class SqlConsole(QWidget):
                 lambda _table, job: make(job),
                 f"Changing {table.name}",
                 show_result,
-                failed,
-                stopped,
+                on_error,
+                on_cancel,
                 self,
             )
 
         self.tasks.read(
-            lambda job: table_of_change(pending.store, pending.change), change, failed, owner=self, quiet=True
+            lambda job: table_of_change(pending.store, pending.change),
+            change,
+            on_error,
+            owner=self,
+            quiet=True,
         )
 
     def _show_change(self, panel: ChangePanel, commit: Commit) -> None:

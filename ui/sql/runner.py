@@ -158,7 +158,7 @@ class Runner(QObject):
                 self.progressed.emit(progress)
 
         self._handle = self._tasks.read(
-            work, finish, fail, progress=show_progress, stopped=stop, owner=self, text="Running SQL",
+            work, finish, fail, on_progress=show_progress, on_cancel=stop, owner=self, text="Running SQL",
             may_be_endless=True,
         )  # fmt: skip
         self._handle.progress_widget = self._console

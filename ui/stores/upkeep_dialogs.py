@@ -329,7 +329,7 @@ class SalvageDialog(StoreDialog):
             lambda job: store.maintenance.find_salvage(tables, job),
             self._show,
             self._fail,
-            progress=self._show_reading,
+            on_progress=self._show_reading,
             owner=self,
             text=self.windowTitle(),
         )

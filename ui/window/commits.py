@@ -42,29 +42,29 @@ class Commits(QObject):
         table: Table,
         change: Change,
         text: str,
-        done: Callable[[Commit], object] | None = None,
-        failed: Callable[[Exception], object] | None = None,
-        stopped: Callable[[], object] | None = None,
+        on_result: Callable[[Commit], object] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
+        on_cancel: Callable[[], object] | None = None,
         asker: QObject | None = None,
     ) -> None:
-        """Queue a change. While `asker` lives, `done`, `failed` and `stopped` are called; otherwise failures
-        and stops go to the signals."""
+        """Queue a change. While `asker` lives, `on_result`, `on_error` and `on_cancel` are called; otherwise
+        failures and stops go to the signals."""
 
         def is_asker_alive() -> bool:
             return asker is None or shiboken6.isValid(asker)
 
         def finish(commit: Commit) -> None:
-            if done is not None and is_asker_alive():
-                done(commit)
+            if on_result is not None and is_asker_alive():
+                on_result(commit)
             self.committed.emit(table, commit)
 
         def fail(error: Exception) -> None:
-            failed(error) if failed is not None and is_asker_alive() else self.failed.emit(table, error)
+            on_error(error) if on_error is not None and is_asker_alive() else self.failed.emit(table, error)
 
         def stop() -> None:
-            stopped() if stopped is not None and is_asker_alive() else self.stopped.emit(table)
+            on_cancel() if on_cancel is not None and is_asker_alive() else self.stopped.emit(table)
 
-        self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
+        self._tasks.write(lambda job: change(table, job), finish, fail, on_cancel=stop, owner=self, text=text)
 
     def undo(self, table: Table, name: str) -> None:
         self.run(table, lambda t, job: t.history.undo(), f"Undoing in {name}")

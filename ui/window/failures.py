@@ -225,5 +225,11 @@ class Reopening(QObject):
             tab.review.stop_waiting()
             tab.failures.show(error)
 
-        stopped = tab.review.stop_waiting
-        tab.tasks.read(work, finish, show_failure, stopped=stopped, owner=self, text=f"Opening {tab.name}")
+        tab.tasks.read(
+            work,
+            finish,
+            show_failure,
+            on_cancel=tab.review.stop_waiting,
+            owner=self,
+            text=f"Opening {tab.name}",
+        )

@@ -76,8 +76,8 @@ class FileFilling(QObject):
             tab.dataset.fill,
             lambda _: tab.reload(),
             tab.failures.show_lasting,
-            progress=self._grow,
-            stopped=self._offer_rest,
+            on_progress=self._grow,
+            on_cancel=self._offer_rest,
             owner=self,
             text=f"Reading {tab.name}",
         )

@@ -276,8 +276,8 @@ class Finding(QObject):
             search.run,
             lambda _: self._finish(search),
             lambda error: self._fail(search, error),
-            progress=lambda progress: self._show_progress(search, progress),
-            stopped=lambda: self._end_search(search),
+            on_progress=lambda progress: self._show_progress(search, progress),
+            on_cancel=lambda: self._end_search(search),
             owner=self,
             text=f"Finding '{pattern_text}' in {self._tab.name}",
         )

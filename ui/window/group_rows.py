@@ -253,7 +253,7 @@ class GroupRows(QObject):
             read,
             show,
             self._fail,
-            stopped=lambda: self._show_stop(steps),
+            on_cancel=lambda: self._show_stop(steps),
             owner=self,
             text=f"Adding up {tab.name}",
         )

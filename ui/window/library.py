@@ -224,7 +224,7 @@ class Library(QObject):
             self._read(read, lambda rows: self.opened.emit(rows, key), f"Opening {key[1]}")
 
     def with_store(
-        self, path: Path, then: Callable[[], object], failed: Callable[[Exception], object]
+        self, path: Path, then: Callable[[], object], on_error: Callable[[Exception], object]
     ) -> None:
         """Call `then` once the store of a folder is listed; it is opened if it is not."""
 
@@ -233,7 +233,7 @@ class Library(QObject):
                 then()
             else:
                 self._tasks.read(
-                    lambda job: open_store(path), add, failed, discard=Store.close, owner=self, quiet=True
+                    lambda job: open_store(path), add, on_error, discard=Store.close, owner=self, quiet=True
                 )
 
         def add(store: Store) -> None:
@@ -255,7 +255,7 @@ class Library(QObject):
             self.open_path(path_or_address(key[0]))
 
     def import_dataset(
-        self, dataset: Dataset, done: Callable[[Key], None], stopped: Callable[[], object]
+        self, dataset: Dataset, on_result: Callable[[Key], None], on_cancel: Callable[[], object]
     ) -> None:
         """Copy a file that is open in place into `home`, then open the table."""
         store = self.home
@@ -268,13 +268,13 @@ class Library(QObject):
             table, key = table_and_key
             self.refresh()
             self.opened.emit(table, key)
-            done(key)
+            on_result(key)
 
         self._tasks.write(
             work,
             show,
             self.failed.emit,
-            stopped=stopped,
+            on_cancel=on_cancel,
             owner=self,
             text=f"Importing {dataset.name}",
         )
@@ -306,8 +306,8 @@ class Library(QObject):
         for store in self.stores:
             store.close()
 
-    def _read(self, work: Callable[[Job], T], done: Callable[[T], None], text: str) -> None:
-        self._tasks.read(work, done, self.failed.emit, owner=self, text=text)
+    def _read(self, work: Callable[[Job], T], on_result: Callable[[T], None], text: str) -> None:
+        self._tasks.read(work, on_result, self.failed.emit, owner=self, text=text)
 
     def start(self, stores: Sequence[Store], no_home: LamellaError | None) -> None:
         """List the stores. The first becomes `home`, unless `no_home` says why there is none."""

@@ -378,7 +378,7 @@ class LineActions(QObject):
 
         tab.tasks.read(
             write, self._report_export, lambda error: self._say("Nothing was exported", error),
-            stopped=lambda: tab.messages.say("Stopped; nothing was exported."),
+            on_cancel=lambda: tab.messages.say("Stopped; nothing was exported."),
             owner=self, text=f"Exporting to {path.name}",
         )  # fmt: skip
 

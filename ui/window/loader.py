@@ -147,7 +147,7 @@ class Loader(QObject):
             return load(self.dataset, line, place, job, self.answers, rows_before, opened, formats)
 
         self._handle = self._tasks.read(
-            work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
+            work, self._finish, self._fail, on_cancel=self._stop, owner=self, text=f"Reading {self._name}"
         )
         self.started.emit()
 

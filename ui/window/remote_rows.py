@@ -108,7 +108,7 @@ class RemoteRows(QObject):
 
         self.bar.more_button.setEnabled(False)
         self._handle = tab.tasks.read(
-            lambda job: answers.fetch_more(lines, job), show_rows, show_failure, stopped=end, owner=self,
+            lambda job: answers.fetch_more(lines, job), show_rows, show_failure, on_cancel=end, owner=self,
             text=f"Fetching rows of {tab.name}",
         )  # fmt: skip
 

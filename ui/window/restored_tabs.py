@@ -134,9 +134,9 @@ def _open(
         place.fail(error, *ways)
 
     name = table_of_file(key) or (Path(key[0]).name if is_file(key) else key[1])
-    stopped = LamellaError(f"{name} was not opened", "It was stopped")
+    problem = LamellaError(f"{name} was not opened", "It was stopped")
     place.handle = window.tasks.read(
-        work, finish, offer_ways, stopped=lambda: place.fail(stopped), owner=place, text=f"Opening {name}"
+        work, finish, offer_ways, on_cancel=lambda: place.fail(problem), owner=place, text=f"Opening {name}"
     )
 
 

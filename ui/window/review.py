@@ -250,8 +250,10 @@ class Review(QObject):
 
         self._collecting.append(size)
         self._tell()
-        failed, stopped = self._fail_collecting, partial(self._fail_collecting, None)
-        self._tab.tasks.write(work, take, failed, stopped=stopped, owner=self, quiet=True, text="Collecting")
+        on_error, on_cancel = self._fail_collecting, partial(self._fail_collecting, None)
+        self._tab.tasks.write(
+            work, take, on_error, on_cancel=on_cancel, owner=self, quiet=True, text="Collecting"
+        )
 
     def _end_collecting(self) -> None:
         del self._collecting[0]
@@ -368,7 +370,7 @@ class Review(QObject):
             write,
             self._follow_file_save,
             self._show_file_failure,
-            stopped=report_stop,
+            on_cancel=report_stop,
             owner=self,
             text=f"Saving {name}",
         )

@@ -273,7 +273,7 @@ def test_the_question_on_closing_goes_with_its_work(window, qtbot, fails) -> Non
     requests: list[str] = []
     errors: list[Exception] = []
     window.tasks.write(lambda job: end_of_first.wait(60), text="Importing trips")
-    window.tasks.write(second, failed=errors.append, text="Saving fares")
+    window.tasks.write(second, on_error=errors.append, text="Saving fares")
 
     def end_both(box, buttons) -> None:
         try:

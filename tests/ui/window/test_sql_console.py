@@ -365,9 +365,9 @@ def test_a_new_statement_shows_no_progress_of_the_one_before(qtbot, console):
     console.run()
     progresses = []
     console.runner.progressed.connect(progresses.append)
-    before.callbacks.progress(Progress(111, None, "111 rows"))
+    before.callbacks.on_progress(Progress(111, None, "111 rows"))
     (now,) = (handle for handle in console.tasks.running if handle is not before)
-    now.callbacks.progress(Progress(5, None, "5 rows"))
+    now.callbacks.on_progress(Progress(5, None, "5 rows"))
     assert [progress.text for progress in progresses] == ["5 rows"]
     console.bar.stop.click()
     qtbot.waitUntil(lambda: not console.tasks.running)
