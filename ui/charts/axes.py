@@ -31,6 +31,8 @@ BETWEEN = [math.log10(step) for step in range(2, 10)]
 LEAST_DECADES = 1.5
 """On axes shorter than this, 2 and 5 are labelled as well, and 3, 4 and 7 if 4 and 5 are far enough apart."""
 FOUR_TO_FIVE = math.log10(5 / 4)
+LEAST_SHORT = 9
+"""From this power of ten on, numbers between powers have no labels."""
 FEW_WHOLE = 6
 """On a shorter axis of whole numbers, each has a tick."""
 BELOW = 6
@@ -176,10 +178,13 @@ def even_decimals(texts: Sequence[str]) -> list[str]:
 
 
 class LogTicks:
-    """Positions are log10, with ticks at each power of ten and at 2 … 9 between."""
+    """Positions are log10, with ticks at each power of ten and at 2 … 9 between; at round numbers where fewer
+    than two of these would have a label."""
 
     def __init__(self) -> None:
         self._step, self._steps = 1, set[float]()
+        self._round: dict[float, str] = {}
+        """The labels of round numbers, by their places."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         room = 56 if orientation == "bottom" else 16
@@ -189,12 +194,36 @@ class LogTicks:
         self._steps = {round(math.log10(step), 6) for step in digits}
         decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
         between = [d + part for d in range(math.floor(low), math.ceil(high)) for part in BETWEEN]
-        return [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= high])]
+        levels = [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= high])]
+        self._round = {}
+        if sum(bool(text) for spacing, places in levels for text in self.texts(places, spacing)) < 2:
+            self._round = _round_numbers(low, high, max(2, int(size / room)))
+            return [(1.0, list(self._round))] if self._round else levels
+        return levels
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        if self._round:
+            return [self._round.get(value, "") for value in values]
         if spacing >= 1:
             return [_power(value) if round(value) % self._step == 0 else "" for value in values]
         return [_power(value) if round(value % 1, 6) in self._steps else "" for value in values]
+
+
+def _round_numbers(low: float, high: float, most: int) -> dict[float, str]:
+    """At most so many round numbers between two places of a log axis, and their labels; empty where numbers
+    cannot be told apart."""
+    if not sys.float_info.min_10_exp <= low < high <= min(sys.float_info.max_10_exp, LEAST_SHORT):
+        return {}
+    least, greatest = 10.0**low, 10.0**high
+    power = 10.0 ** math.floor(math.log10((greatest - least) / most or 1.0))
+    step = next(power * digit for digit in (1, 2, 5, 10, 20) if (greatest - least) / most <= power * digit)
+    numbers = [
+        n * step for n in range(math.ceil(least / step - 1e-6), math.floor(greatest / step + 1e-6) + 1)
+    ]
+    digits = max(0, math.ceil(-math.log10(step) - 1e-9))
+    return {
+        math.log10(number): number_text(number if digits else round(number), digits) for number in numbers
+    }
 
 
 def _power(place: float) -> str:

@@ -225,6 +225,7 @@ class ChartSpec:
             wants, instead = "The size of a point takes numbers", ""
         elif role in ("x", "y"):
             takes, instead = _WANTS[self.kind, role]
+            instead = instead if fits(BAR, "x", types[name]) else ""
             wants = f"{role.upper()} of {phrase_of(self.kind)} {takes}"
         else:
             wants, instead = f"{_WORDS_ON_SCREEN[role]} {_WANTS_SINGLE}", ""

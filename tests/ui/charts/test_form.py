@@ -69,7 +69,7 @@ def test_the_distinct_values_of_a_text_along_y_are_counted(form: ChartForm, befo
         (
             ChartSpec("scatter", "delay", "carrier_id"), "y", "place",
             "Y of a scatter plot takes numbers or times, and 'place' is struct<lat: double>. Choose another "
-            "column, or a heat map. A field of it can be a column: Fields as columns…, in the menu of its "
+            "column. A field of it can be a column: Fields as columns…, in the menu of its "
             "header.",
         ),
         (
