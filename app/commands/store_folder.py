@@ -52,8 +52,8 @@ def _vacuum(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(f"{quantity(plan.files, 'file')} would be removed, which frees {freed}")
         return OK
-    with open_store(arguments.store) as store:
-        vacuum = store.maintenance.vacuum()
+    with open_store(arguments.store) as store, terminal.job() as job:
+        vacuum = store.maintenance.vacuum(job)
     print(f"Removed: {quantity(plan.files, 'file')}, which freed {freed}")
     for problem in vacuum.problems:
         print(problem)

@@ -562,6 +562,7 @@ class Maintenance:
         keep_versions: int | None = None,
         max_bytes: int | None = None,
         dry_run: bool = False,
+        job: Job | None = None,
     ) -> ExpireReport:
         """Expire old versions: those that ended before a time or longer ago than a duration, and then as many
         as needed for the files of all versions to take at most `max_bytes`. The newest `keep_versions` stay,
@@ -570,7 +571,7 @@ class Maintenance:
         Undo cannot go beyond the oldest remaining version. `store.maintenance.vacuum()` frees the files.
         """
         policy = Policy(older_than, keep_versions, max_bytes).check(self._reader.current().row.name)
-        expiry = expire(self._catalog, self._reader.table_id, policy, dry_run)
+        expiry = expire(self._catalog, self._reader.table_id, policy, dry_run, job or Job())
         if not dry_run:
             self._reader.forget_old()
         return expiry

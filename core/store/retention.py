@@ -17,6 +17,8 @@ from lamella.core.index.definition import DRAFT
 from lamella.core.index.open_indexes import indexes_of
 from lamella.core.index.registry import index_of, kind_of
 from lamella.core.index.usage import USAGE_FILE
+from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import RemovedFile, Transaction
 from lamella.core.store.folder import Layout, Readers, Reading, remove_empty
@@ -146,12 +148,17 @@ class Vacuum:
     def __init__(self, catalog: Catalog, layout: Layout, readers: Readers) -> None:
         self._catalog, self._layout, self._readers = catalog, layout, readers
 
-    def run(self) -> VacuumReport:
-        """Remove from the catalog what no version has, and from the disk what nobody names or reads."""
+    def run(self, job: Job) -> VacuumReport:
+        """Remove from the catalog what no version has, and from the disk what nobody names or reads. What a
+        cancelled run leaves, the next one removes."""
+        job.check()
         self._catalog.give_back(self._forget)
-        report = self.remove()
+        report = self.remove(job=job)
+        job.check()
         strays = self._layout.sweep(self._catalog.known_paths) + sweep(self._catalog)
-        freed = self._catalog.shrink()
+        job.check()
+        with job.notice("Shrinking the catalog"):
+            freed = self._catalog.shrink()
         self._catalog.keep_reserve()
         return VacuumReport(
             report.files + len(strays), report.bytes + sum(strays), freed, report.waiting
@@ -176,8 +183,9 @@ class Vacuum:
         for table in self._catalog.tables():
             transaction.removal.forget(table.table_id, oldest=0)
 
-    def remove(self, wait: bool = True) -> VacuumReport:
+    def remove(self, wait: bool = True, job: Job | None = None) -> VacuumReport:
         """Remove the files that were removed from the catalog, unless somebody needs them."""
+        work = job or Job()
         removed = self._catalog.removed_files()
         if not removed:
             return VacuumReport()
@@ -187,14 +195,17 @@ class Vacuum:
         waiting: list[WaitingFile] = []
         gone: list[int] = []
         freed: list[int] = []
-        for file in removed:
-            reason = IN_READING if file.number in in_use else NAMED_VERSION if file.path in paths else ""
-            why = reason or self._unlink(file, freed)
-            if why:
-                waiting.append(WaitingFile(file.path, file.bytes, why))
-            else:
-                gone.append(file.number)
-        self._cross_off(gone, wait)
+        try:
+            for count, file in enumerate(removed):
+                work.report(count, len(removed), f"{count:,} of {quantity(len(removed), 'file')}")
+                reason = IN_READING if file.number in in_use else NAMED_VERSION if file.path in paths else ""
+                why = reason or self._unlink(file, freed)
+                if why:
+                    waiting.append(WaitingFile(file.path, file.bytes, why))
+                else:
+                    gone.append(file.number)
+        finally:
+            self._cross_off(gone, wait)
         return VacuumReport(len(freed), sum(freed), 0, tuple(waiting))
 
     def _unlink(self, file: RemovedFile, freed: list[int]) -> str:
@@ -351,15 +362,18 @@ def _paths(files: Sequence[FileSpan], named_versions: Sequence[int], oldest: int
     }
 
 
-def expire(catalog: Catalog, table_id: int, policy: Policy, dry_run: bool) -> ExpireReport:
-    """Expire the versions of a table that the policy does not keep; with `dry_run`, only report them."""
+def expire(catalog: Catalog, table_id: int, policy: Policy, dry_run: bool, job: Job) -> ExpireReport:
+    """Expire the versions of a table that the policy does not keep; with `dry_run`, only report them. All of
+    them expire, or none if the job is cancelled."""
     if dry_run:
         with catalog.unchanging():
             return _plan(catalog, table_id, policy)
 
     def let_go(transaction: Transaction) -> ExpireReport:
         plan = _plan(catalog, table_id, policy)
-        transaction.removal.forget(table_id, plan.oldest)
+        with job.notice(f"Removing {quantity(len(plan.expired), 'version')} from the catalog"):
+            transaction.removal.forget(table_id, plan.oldest)
+        job.check()
         return plan
 
     return catalog.give_back(let_go)

@@ -454,7 +454,7 @@ class StoreMaintenance:
 
         return find_salvage(self._catalog, self._readers, tables, job or Job())
 
-    def vacuum(self) -> VacuumReport:
+    def vacuum(self, job: Job | None = None) -> VacuumReport:
         """Remove every file that no version uses any more, except those that somebody is still reading.
 
         Older versions keep their files until they expire (`table.maintenance.expire`). The report lists the
@@ -468,7 +468,7 @@ class StoreMaintenance:
             )
         for table in list(self._open.values()):
             table._let_go()
-        return self._vacuum.run()
+        return self._vacuum.run(job or Job())
 
     def vacuum_plan(self) -> VacuumPlan:
         """Return what `vacuum` would remove now. Changes nothing."""

@@ -53,6 +53,7 @@ class StoreDialog(WorkDialog):
     subclass fills `form`, implements `work`, and describes the result in `outcome_of`."""
 
     finished_work = Signal(object)
+    stopped_work = Signal()
     stopped_text = "Stopped; nothing was changed."
 
     def __init__(self, title: str, verb: str, tasks: Tasks, parent: QWidget | None = None) -> None:
@@ -156,6 +157,7 @@ class StoreDialog(WorkDialog):
     def _handle_stop(self) -> None:
         self.reason.say(self.stopped_text)
         self._fit()
+        self.stopped_work.emit()
 
     def _lock(self, locked: bool) -> None:
         self.accept_button.setEnabled(not locked)

@@ -4,13 +4,13 @@ damaged tables. Each first says what it will do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import Cancelled, LamellaError, visible
 from lamella.core.jobs import Job, Part, Progress
 from lamella.core.phrases import quantity, size_text
 from lamella.core.store.importing import copy_readable_rows
@@ -27,6 +27,8 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import NumberBox
 
 THEN_VACUUM = "Vacuum afterwards, which frees the space"
+VACUUM_SHARE = 20
+"""A vacuum after a compaction counts as one of so many parts of it in the progress."""
 MOST_PLANS = 8
 LIST_HEIGHT = 240
 """The most height of a list of problems, in pixels at the default text size."""
@@ -39,6 +41,21 @@ class Upkeep:
     compactions: tuple[Compaction, ...] = ()
     expiry: ExpireReport | None = None
     vacuum: VacuumReport | None = None
+    is_vacuum_stopped: bool = False
+
+    def with_vacuum(self, store: Store, job: Job) -> Upkeep:
+        """Vacuum the store afterwards. Stopping that does not take back what was done before."""
+        try:
+            return replace(self, vacuum=store.maintenance.vacuum(job))
+        except Cancelled:
+            return replace(self, is_vacuum_stopped=True)
+
+    @property
+    def vacuum_text(self) -> str:
+        """What the vacuum has freed; empty if there was none."""
+        if self.is_vacuum_stopped:
+            return "The vacuum was stopped; another one frees the rest."
+        return "" if self.vacuum is None else _freed_text(self.vacuum)
 
 
 class CompactDialog(StoreDialog):
@@ -83,6 +100,8 @@ class CompactDialog(StoreDialog):
             names = ", ".join(pending[:MOST_PLANS])
             more = f" and {len(pending) - MOST_PLANS:,} more" if len(pending) > MOST_PLANS else ""
             lines.append(f"• {names}{more}: rows and changes move from the catalog to a file")
+        if len(rewritten) > 1:
+            lines.append(f"Together: {_freed_later_text(rewritten)}")
         self.say("\n".join(["Small files are merged, and pending changes are written to files.", *lines]))
         count = len(self._plans)
         self.offer(f"Compact {quantity(count, 'table')}")
@@ -93,13 +112,17 @@ class CompactDialog(StoreDialog):
         def run(job: Job) -> Upkeep:
             compactions, done = [], 0
             sizes = [max(1, plan.bytes) for plan in plans]
+            of_vacuum = sum(sizes) // VACUUM_SHARE if vacuum else 0
+            whole = sum(sizes) + of_vacuum
             for number, (plan, size) in enumerate(zip(plans, sizes, strict=True), 1):
                 text = f"{visible(plan.table)}: {number:,} of {quantity(len(plans), 'table')}"
-                part = Part(job, done, size, sum(sizes), text)
+                part = Part(job, done, size, whole, text)
                 part.report(0)
                 compactions.append(store[plan.table].maintenance.compact(job=part))
                 done += size
-            return Upkeep(tuple(compactions), vacuum=store.maintenance.vacuum() if vacuum else None)
+            result = Upkeep(tuple(compactions))
+            last = Part(job, done, of_vacuum, whole, "Removing the former files")
+            return result.with_vacuum(store, last) if vacuum else result
 
         return run
 
@@ -109,20 +132,37 @@ class CompactDialog(StoreDialog):
         lines = [f"• {compaction}" for compaction in compactions[:MOST_PLANS]]
         if len(compactions) > MOST_PLANS:
             lines.append(f"• and {quantity(len(compactions) - MOST_PLANS, 'more table')}")
-        return "\n".join(lines + ([_freed_text(result.vacuum)] if result.vacuum is not None else []))
+        return "\n".join(filter(None, [*lines, result.vacuum_text]))
+
+
+def _freed_later_text(plans: Sequence[CompactionPlan]) -> str:
+    freed = sum(plan.freed for plan in plans)
+    remainder = sum(plan.bytes for plan in plans) - freed
+    stays = f", {size_text(remainder)} stay until earlier versions expire" if remainder else ""
+    return f"vacuum frees {size_text(freed)}{stays}"
 
 
 class VacuumDialog(StoreDialog):
     """Removes files that no version uses."""
 
+    stopped_text = "Stopped; files that are already removed stay removed."
+
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Vacuum {store.name}", "Vacuum", tasks, parent)
         self._store = store
+        self._plan()
+
+    def _plan(self) -> None:
+        store = self._store
         self.accept_button.setEnabled(False)
         self.say("Looking for files that no version uses…")
-        tasks.read(
+        self._tasks.read(
             lambda job: store.maintenance.vacuum_plan(), self._show, self._fail, owner=self, quiet=True
         )
+
+    def _handle_stop(self) -> None:
+        super()._handle_stop()
+        self._plan()  # less is left than it says
 
     def _show(self, plan: VacuumPlan) -> None:
         size = plan.bytes + plan.catalog_bytes
@@ -143,18 +183,18 @@ class VacuumDialog(StoreDialog):
         self.offer(f"Free {size_text(size)}")
 
     def work(self) -> Callable[[Job], Upkeep]:
-        return lambda job: Upkeep(vacuum=self._store.maintenance.vacuum())
+        return lambda job: Upkeep(vacuum=self._store.maintenance.vacuum(job))
 
     def outcome_of(self, result: Upkeep) -> str:
-        assert result.vacuum is not None
-        return _freed_text(result.vacuum)
+        return result.vacuum_text
 
 
 def _freed_text(report: VacuumReport) -> str:
     size = size_text(report.bytes + report.catalog_bytes)
     waiting = sum(file.bytes for file in report.waiting)
     later = f" {size_text(waiting)} could not be removed, because they are being read." if waiting else ""
-    return f"Freed {size}.{later}"
+    freed = f"Freed {size}." if report.bytes + report.catalog_bytes else "There was nothing to free."
+    return freed + later
 
 
 class ExpireDialog(StoreDialog):
@@ -218,15 +258,15 @@ class ExpireDialog(StoreDialog):
         store, name, keep, vacuum = self._store, self._table, self.keep.value(), self.vacuum.isChecked()
 
         def run(job: Job) -> Upkeep:
-            expiry = store[name].maintenance.expire(keep_versions=keep)
-            return Upkeep(expiry=expiry, vacuum=store.maintenance.vacuum() if vacuum else None)
+            result = Upkeep(expiry=store[name].maintenance.expire(keep_versions=keep, job=job))
+            return result.with_vacuum(store, job) if vacuum else result
 
         return run
 
     def outcome_of(self, result: Upkeep) -> str:
         assert result.expiry is not None
         text = f"Expired versions: {len(result.expiry.expired):,}."
-        return f"{text} {_freed_text(result.vacuum)}" if result.vacuum is not None else text
+        return " ".join(filter(None, [text, result.vacuum_text]))
 
 
 class VerifyDialog(StoreDialog):

@@ -197,6 +197,7 @@ class StoreActions(QObject):
             dialog = upkeep.ExpireDialog(store, table, count, window.tasks, widget_of(window))
         if act in ("compact", "vacuum", "expire"):
             dialog.finished_work.connect(lambda _: self._measure(store))
+            dialog.stopped_work.connect(partial(self._measure, store))
         dialog.open()
         return dialog
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job
 from lamella.core.processes import FileLock
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
@@ -62,6 +64,46 @@ def test_vacuum_removes_what_no_version_has(store: Store) -> None:
     assert files(store) == store._catalog.paths()
     assert table.read(limit=3)["n"].to_pylist() == [1, 2, 3]
     assert store.maintenance.vacuum().files == 0
+
+
+class JobUntil(Job):
+    """A job that is cancelled when so much is done."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        if done == self._most:
+            self.cancel()
+        super().report(done, total, text)
+
+
+def test_a_vacuum_that_is_stopped_is_finished_by_the_next(store: Store) -> None:
+    for name in ("a", "b", "c"):
+        table = store.create_table(name, {"n": list(range(60_000))})
+        table.update_where(None, {"$inc": {"n": 1}})
+        table.maintenance.compact()
+        table.maintenance.expire(keep_versions=1)
+    planned, before = store.maintenance.vacuum_plan(), files(store)
+    job = JobUntil(1)
+    with pytest.raises(Cancelled):
+        store.maintenance.vacuum(job)
+    assert planned.files > 2 and job.progress.text == f"0 of {planned.files} files"
+    assert len(before) - len(files(store)) == 1
+    assert store.maintenance.vacuum_plan().files == planned.files - 1
+    assert store.maintenance.vacuum().files == planned.files - 1
+    assert [store[name].read(limit=1)["n"].to_pylist() for name in "abc"] == [[1]] * 3
+
+
+def test_no_version_expires_when_the_job_is_stopped_in_between(store: Store) -> None:
+    table = store["t"]
+    table.update_where(None, {"$inc": {"n": 1}})
+    job = Job(lambda progress: job.cancel())
+    with pytest.raises(Cancelled):
+        table.maintenance.expire(keep_versions=1, job=job)
+    assert job.progress.text == "" and len(table.history.commits()) == 2
+    assert table.maintenance.expire(keep_versions=1).expired == (1,)
 
 
 def test_vacuum_removes_files_replaced_within_a_version(store: Store) -> None:

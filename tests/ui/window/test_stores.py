@@ -164,6 +164,42 @@ def test_a_vacuum_says_what_it_would_free(qtbot: QtBot, page: StorePage, store: 
     assert not stray.exists()
 
 
+def test_a_vacuum_that_is_stopped_says_so_and_offers_the_rest(
+    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store
+) -> None:
+    store["orders"].maintenance.expire(keep_versions=1)
+    dialog = press(qtbot, page, "vacuum", VacuumDialog)
+    offer = dialog.accept_button.text()
+    writer = threading.Event()
+    window.tasks.write(lambda job: writer.wait())
+    dialog.accept_button.click()
+    with qtbot.waitSignal(dialog.stopped_work):
+        dialog.cancel_button.click()
+        writer.set()
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+    assert offer.startswith("Free ") and dialog.accept_button.text() == offer
+    assert dialog.reason.text().startswith("Stopped; files that are already removed")
+    assert carry_out(qtbot, dialog) == offer.replace("Free", "Freed") + "."
+
+
+def test_versions_that_have_expired_are_reported_although_the_vacuum_was_stopped(
+    qtbot: QtBot, page: StorePage, store: Store
+) -> None:
+    dialog = press(qtbot, page, "expire", ExpireDialog)
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+
+    def stop(progress: Progress) -> None:
+        if progress.text.endswith("files"):
+            job.cancel()
+
+    job = Job(stop)
+    done = dialog.work()(job)
+    assert (
+        dialog.outcome_of(done) == "Expired versions: 1. The vacuum was stopped; another one frees the rest."
+    )
+    dialog.reject()
+
+
 def test_verifying_lists_what_is_damaged_and_offers_a_way_out(
     qtbot: QtBot, page: StorePage, store: Store, memory: FakeMemory
 ) -> None:
@@ -254,8 +290,9 @@ def test_a_backup_is_made_and_restored_and_opened(
     dialog = press(qtbot, page, "backup", BackupDialog)
     assert isinstance(dialog, BackupDialog)
     dialog.folder.field.setText(str(tmp_path / "safe"))
-    qtbot.waitUntil(lambda: "It takes up to" in dialog.about.text())
-    assert "are free there" in dialog.about.text()
+    qtbot.waitUntil(
+        lambda: "It takes up to" in dialog.about.text() and "are free there" in dialog.about.text()
+    )
     assert "copied" in carry_out(qtbot, dialog)
     again = press(qtbot, page, "backup", BackupDialog)
     assert isinstance(again, BackupDialog)
