@@ -415,7 +415,7 @@ def status_text(content: TabContent | None, counting: bool) -> str:
     if content is None:
         return "counting…" if counting else ""
     if counting:
-        return f"counting… of {quantity(content.total_rows, 'row')}"
+        return f"counting… of {quantity(content.total_rows, 'row')}{_so_far(content)}"
     parts = [_rows(content)]
     explain, fetched = content.view.explain, content.lines.fetched_rows
     if content.line.active or fetched is not None:
@@ -429,8 +429,12 @@ def status_text(content: TabContent | None, counting: bool) -> str:
     return " · ".join(parts)
 
 
+def _so_far(content: TabContent) -> str:
+    return "" if content.complete else " so far"
+
+
 def _rows(content: TabContent) -> str:
-    so_far = "" if content.complete else " so far"
+    so_far = _so_far(content)
     count, fetched = content.num_matching, content.lines.fetched_rows
     if fetched is not None:
         noun = "groups" if content.line.grouping is not None else "rows"

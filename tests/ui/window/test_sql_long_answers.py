@@ -146,5 +146,10 @@ def test_other_tabs_are_read_while_a_statement_runs_without_end(one_reader, qtbo
 
 
 def test_one_row_is_counted_in_the_singular():
-    content = cast(TabContent, SimpleNamespace(total_rows=1))
+    content = cast(TabContent, SimpleNamespace(total_rows=1, complete=True))
     assert status_text(content, counting=True) == "counting… of 1 row"
+
+
+def test_rows_that_are_still_coming_are_those_so_far():
+    content = cast(TabContent, SimpleNamespace(total_rows=276_727, complete=False))
+    assert status_text(content, counting=True) == "counting… of 276,727 rows so far"
