@@ -343,7 +343,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return ValueSet(typed_array(plain + zeros, self._array.type), len(plain) < len(numbers))
 
     def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
-        narrowed = narrow_float(how, value, float_width(self._type))
+        narrowed = self._memoize((how, value), lambda: narrow_float(how, value, float_width(self._type)))
         if isinstance(narrowed, bool):
             return self.always(narrowed)
         how, number = narrowed
