@@ -30,7 +30,7 @@ from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 IN_MEMORY = 128 << 20
 """An answer of up to this many bytes stays in memory; a larger one is written to files entirely."""
 PART_BYTES = 64 << 20
-MOST_REMARKS = 3
+MOST_RENAMES = 3
 """The number of renamed columns that are named; the others are counted."""
 _WAIT_SECONDS = 0.05
 _numbers = count()
@@ -66,12 +66,16 @@ class SqlResult(Dataset):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        renamed = [
-            f"Another column is already called '{a}': this one is shown as '{b}'"
-            for a, b in self._renames[:MOST_REMARKS]
-        ]
-        more = len(self._renames) - len(renamed)
-        renamed += [f"{quantity(more, 'more column')} got a number in the same way"] if more else []
+        renamed = []
+        if len(self._renames) == 1:
+            ((name, other),) = self._renames
+            renamed = [f"Another column is already called '{name}': this one is shown as '{other}'"]
+        elif self._renames:
+            others = [f"'{other}'" for _name, other in self._renames]
+            more = len(others) - MOST_RENAMES
+            listed = [*others[:MOST_RENAMES], f"{more:,} more"] if more > 0 else others
+            shown = f"{', '.join(listed[:-1])} and {listed[-1]}"
+            renamed = [f"Columns whose names are already taken are shown as {shown}"]
         return (*renamed, *([self._ended_early] if self._ended_early else []))
 
     @property

@@ -102,12 +102,16 @@ class ParameterField(QWidget):
         if not self._is_touched and not self.edit.text():
             self.kind.setCurrentText(word)
 
-    def state(self) -> dict[str, str]:
-        return {"type": self.kind.currentText(), "text": self.edit.text()}
+    def state(self) -> dict[str, Any]:
+        return {
+            "type": self.kind.currentText(),
+            "text": self.edit.text(),
+            "chosen": self._is_touched,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("type") in TYPES:
-            self._is_touched = True
+            self._is_touched = state.get("chosen") is True
             self.kind.setCurrentText(state["type"])
         if isinstance(state.get("text"), str):
             self.edit.setText(state["text"])
@@ -166,7 +170,7 @@ class ParametersBar(QWidget):
         """The values of these parameters. Raises `BadSql`."""
         return {name: self.fields[name].value() for name in names if name in self.fields}
 
-    def state(self) -> dict[str, dict[str, str]]:
+    def state(self) -> dict[str, dict[str, Any]]:
         return {name: field.state() for name, field in self.fields.items()}
 
     def restore(self, state: object) -> None:

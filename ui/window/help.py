@@ -35,6 +35,7 @@ PAGES = {
     "lamella.ui.dialogs.file_import.FileImportDialog": "text-files.md",
     "lamella.ui.dialogs.file_import.ReadingDialog": "text-files.md",
     "lamella.ui.dialogs.open_import.ImportDialog": "files.md",
+    "lamella.ui.sql.result_tab.ResultTab": "console.md#results",
     "lamella.ui.sql.results.ResultPages": "console.md#results",
     "lamella.ui.sql.console.SqlConsole": "console.md",
     "lamella.ui.relations.form.RelationForm": "relations.md#declare",

@@ -25,6 +25,7 @@ from lamella.ui.sql.console import SqlConsole
 from lamella.ui.sql.plan_view import PlanView
 from lamella.ui.sql.result_tab import ResultTab
 from lamella.ui.window.file_watch import file_key
+from lamella.ui.window.help import page_of
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 ENTER, DOWN = Qt.Key.Key_Return, Qt.Key.Key_Down
@@ -458,9 +459,17 @@ def test_what_is_no_statement_here_is_refused_with_what_helps(run):
 def test_parameters_without_values_are_said(run):
     console = run("select * from flights where carrier = $carrier and delay > :least")
     assert message(console).startswith("$carrier and $least have no values: they are NULL")
+    run("select 1")
+    run("select * from flights where carrier = $carrier")  # the field is there again
+    assert message(console).startswith("$carrier has no value: it is NULL")
+    console = run("select * from flights where carrier = $carrier and delay > :least")
     console.parameters.fields["carrier"].edit.setText("AA")
     console.parameters.fields["least"].edit.setText("100")
     assert not message(run(console.text)) and console.front_tab.view.num_rows > 0
+
+
+def test_f1_in_a_result_opens_the_help_about_results(run):
+    assert page_of(run("select carrier from flights").front_tab.grid) == "console.md#results"
 
 
 def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, tmp_path, answer_dialog):
