@@ -241,8 +241,7 @@ class MainWindow(QMainWindow):
         for tab in self.tabs.dataset_tabs:
             if tab.key == key and tab.table is not None:
                 self.library.count(tab.table)
-                tab.reload()
-                tab.messages.say(f"In another window: {commit_text(commit)}")
+                tab.follow_commit(f"In another window: {commit_text(commit)}")
 
     def move_tab(self, target: MainWindow | None = None, place: QPoint | None = None) -> None:
         """Move the current tab as it is to another window, or to a new one at `place`."""

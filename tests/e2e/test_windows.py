@@ -97,11 +97,15 @@ def test_tables_named_on_the_command_line_are_opened(qtbot, program, tmp_path):
 def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
     first, second = pair
     first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)
+    second_tab.comparing.compare_versions(1, None)
+    compared = second_tab.comparing.view
     first.commits.run(
         first_tab.table, lambda table, job: table.update_where(col("x") == 1, {"$set": {"x": 10}}), "Changing"
     )
     qtbot.waitUntil(lambda: second_tab.view is not None and values(second_tab) == [10, 2, 3])
     assert "In another window" in second_tab.messages.label.text()
+    qtbot.waitUntil(lambda: compared.is_settled and compared.comparison.counts_text == "1 changed")
+    second_tab.comparing.hide()
     qtbot.waitUntil(second.commands["undo"].isEnabled)
     second.tabs.show_tab(second_tab)
     second.commands["undo"].trigger()

@@ -227,12 +227,16 @@ class Comparing(QObject):
         view.setFocus()
         self._update_chip()
 
-    def _follow_commit(self, table: Table, commit: Commit) -> None:
+    def repeat(self) -> None:
         """Compare again if one side is the newest version."""
         now = self.request
-        if table is self._tab.table and now is not None and now.follows and self.is_shown and commit.time:
+        if now is not None and now.follows and self.is_shown:
             assert self.view is not None
             self.view.compare(now.make)
+
+    def _follow_commit(self, table: Table, commit: Commit) -> None:
+        if table is self._tab.table and commit.time:
+            self.repeat()
 
     def _fail(self, error: Exception) -> None:
         if self.view is not None and self.view.comparison is None:

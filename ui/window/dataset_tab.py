@@ -177,6 +177,12 @@ class DatasetTab(QWidget):
         self.filling.stop_growing()
         self.loader.load(self.line, from_top)
 
+    def follow_commit(self, text: str) -> None:
+        """Show the rows after a commit of another window or program, which `text` describes."""
+        self.reload()
+        self.comparing.repeat()
+        self.messages.say(text)
+
     @cached_property
     def inspector(self) -> Inspector:
         """The inspector, made on first use."""

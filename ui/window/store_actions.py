@@ -517,8 +517,7 @@ class StoreActions(QObject):
             window.library.count(table)
             for tab in tabs_of(window.tabs, store.path):
                 if tab.table is table:
-                    tab.reload()
-                    tab.messages.say(f"In another program: {text}")
+                    tab.follow_commit(f"In another program: {text}")
 
         window.tasks.read(work, show, window.show_error, owner=self, quiet=True)
 

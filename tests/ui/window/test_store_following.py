@@ -190,6 +190,21 @@ def test_what_another_program_commits_is_shown_within_seconds(
         qtbot.waitUntil(lambda: "new" not in _listed(window))
 
 
+def test_a_comparison_with_now_is_repeated_when_another_program_commits(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab
+) -> None:
+    _look(qtbot, window)
+    tab.comparing.compare_versions(tab.table.version, None)  # type: ignore[union-attr]
+    view = tab.comparing.view
+    assert view is not None
+    qtbot.waitUntil(lambda: view.is_settled and view.comparison is not None)
+    assert view.comparison.counts_text == "no row differs"  # type: ignore[union-attr]
+    with Store.open(store.path) as second_store:
+        second_store["orders"].delete(where=col("n") == 5)
+    _look(qtbot, window)
+    qtbot.waitUntil(lambda: view.is_settled and view.comparison.counts_text == "1 removed")  # type: ignore[union-attr]
+
+
 @pytest.mark.slow
 def test_a_commit_of_the_window_is_not_taken_for_one_of_another_program(
     qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
