@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from lamella.core.phrases import quantity
 from lamella.core.query.duckdb_source import POSITION
 from lamella.core.scan.snapshot import Snapshot
 
@@ -23,16 +24,19 @@ _SCANS = (*FILE_SCANS, *MEMORY_SCANS)
 class RowsRead:
     """The rows in the row groups that a scan read. `row_groups` are the number read and the total; None for
     rows in memory. Files do not say which row groups were read, only how many: `is_exact` is False if the
-    rows are computed from that share."""
+    rows are computed from that share. `is_partial` means that not all rows of a row group were read, since
+    few were enough."""
 
     rows: int
     is_exact: bool = True
     row_groups: tuple[int, int] | None = None
+    is_partial: bool = False
 
     def __add__(self, other: RowsRead) -> RowsRead:
         groups = [part.row_groups for part in (self, other) if part.row_groups is not None]
         together = (sum(some for some, _ in groups), sum(total for _, total in groups)) if groups else None
-        return RowsRead(self.rows + other.rows, self.is_exact and other.is_exact, together)
+        is_partial = self.is_partial or other.is_partial
+        return RowsRead(self.rows + other.rows, self.is_exact and other.is_exact, together, is_partial)
 
     def __str__(self) -> str:
         return f"{'' if self.is_exact else '≈'}{self.rows:,}"
@@ -81,7 +85,7 @@ def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: i
     table = _table_of(node, files)
     num_rows = scan.rows if table is None else table.num_rows
     rows = round(scan.rows * max(0.0, 1 - dropped / num_rows)) if num_rows else 0
-    return RowsRead(rows, scan.is_exact and scan.rows == num_rows, scan.row_groups)
+    return RowsRead(rows, scan.is_exact and scan.rows == num_rows, scan.row_groups, scan.is_partial)
 
 
 def dropped_rows(node: Mapping[str, Any]) -> int:
@@ -118,15 +122,22 @@ def _physical_scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) 
     groups = (scanned, total)
     table = _table_of(node, files)
     if table is None or not ("Filters" in info or "Dynamic Filters" in info):
-        return RowsRead(rows_out, True, groups)  # a LIMIT reads a few rows of each row group
+        is_partial = table is not None and rows_out < table.num_rows
+        return RowsRead(rows_out, True, groups, is_partial)  # a LIMIT reads a few rows of each row group
     share = int(info.get("Total Files Read", table.num_files)) / table.num_files
     rows = max(rows_out, round(table.num_rows * min(share, 1.0) * scanned / total))
     return RowsRead(rows, scanned in (0, total) and share == 1.0, groups)
 
 
 def row_groups_text(rows: RowsRead) -> str:
-    """The row groups as text, such as `, 1 of 10 row groups`; empty for rows in memory."""
-    return "" if rows.row_groups is None else f", {rows.row_groups[0]:,} of {rows.row_groups[1]:,} row groups"
+    """The row groups as text, such as `, 1 of 10 row groups` or `, parts of 10 row groups`; empty for rows in
+    memory."""
+    if rows.row_groups is None:
+        return ""
+    scanned, total = rows.row_groups
+    if rows.is_partial:
+        return f", {'a part' if scanned == 1 else 'parts'} of {quantity(scanned, 'row group')}"
+    return f", {scanned:,} of {quantity(total, 'row group')}"
 
 
 def _scans(node: Mapping[str, Any], files: Mapping[str, TableFiles], dropped: int = 0) -> Iterator[RowsRead]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.sql_result import run_to_result
 from lamella.core.jobs import Job
 from lamella.core.query.sql.plan_tree import explain_sql
+from lamella.core.query.sql.rows_read import RowsRead, row_groups_text
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 
@@ -125,6 +127,25 @@ def test_columns_called_like_others_or_like_those_of_the_engine_are_read(tmp_pat
 def test_rows_read_of_a_limit_are_few(sources: Sources):
     rows_read = run_to_result("select n from t limit 5", sources).rows_read
     assert rows_read is not None and 5 <= rows_read.rows < 10_000
+    assert re.fullmatch(r", (a part|parts) of \d+ row groups?", row_groups_text(rows_read))
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (RowsRead(2_048, True, (4, 4), is_partial=True), ", parts of 4 row groups"),
+        (RowsRead(2_048, True, (1, 1), is_partial=True), ", a part of 1 row group"),
+        (RowsRead(1_000, False, (1, 10)), ", 1 of 10 row groups"),
+        (RowsRead(5), ""),
+    ],
+)
+def test_row_groups_of_which_few_rows_were_read_do_not_count_as_read(read: RowsRead, text: str):
+    assert row_groups_text(read) == text
+
+
+def test_all_rows_of_all_row_groups_are_no_part(sources: Sources):
+    rows_read = run_to_result("select n from t", sources).rows_read
+    assert rows_read is not None and row_groups_text(rows_read) == ", 10 of 10 row groups"
 
 
 def test_rows_read_of_a_stopped_statement_are_not_known(sources: Sources):
