@@ -204,6 +204,8 @@ class ConsoleBar(QFrame):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         for button in (self.explain, self.save):
             button.setAccessibleName(button.text().rstrip(" ▾"))
+        for sender in (self.run, self.run_menu, self.stop, self.format):
+            sender.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the keyboard in the text
         self._fill_menus()
         self.run.clicked.connect(lambda: self.run_requested.emit(False))
         self.stop.clicked.connect(self.stop_requested)

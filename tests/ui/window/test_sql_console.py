@@ -511,6 +511,18 @@ def test_all_statements_are_run_from_the_menu_beside_run(qtbot, console):
     qtbot.waitUntil(lambda: len(console.results.pages) == 2)
 
 
+def test_the_keyboard_stays_in_the_text_when_run_or_run_all_is_clicked(qtbot, console):
+    console.editor.setPlainText("select 1 as one; select 2 as two")
+    console.editor.setFocus()
+    QTest.mouseClick(console.bar.run, Qt.MouseButton.LeftButton)
+    done(qtbot, console)
+    assert len(console.results.pages) == 1 and QApplication.focusWidget() is console.editor
+    console.front_tab.grid.setFocus()
+    console.bar.run_menu.menu().actions()[1].trigger()
+    done(qtbot, console)
+    assert len(console.results.pages) == 2 and QApplication.focusWidget() is console.editor
+
+
 def test_the_plan_is_a_tree_with_times(qtbot, console):
     console.editor.setPlainText("select carrier, count(*) from flights where delay > 100 group by 1")
     console.bar.explain.menu().actions()[1].trigger()
