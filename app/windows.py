@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.store.commit import Commit
@@ -57,9 +57,15 @@ class Windows(QObject):
         screen, or a little away from `window`."""
         new_window = self._make()
         self.adopt(new_window)
-        self._list_stores(new_window, [entry.path for entry in window.library.listing])
-        new_window.resize(window.size())
-        new_window.move(window.pos() + STEP if place is None else place)
+        paths = [entry.path for entry in window.library.listing]
+        new_window.library.keep_order(paths)
+        self._list_stores(new_window, paths)
+        frame = window.frameGeometry().size() - window.size()
+        area = QRect(window.pos() + STEP, window.size() + frame)
+        if place is None:
+            area = frame_within(window.screen().availableGeometry(), area)
+        new_window.resize(area.size() - frame)
+        new_window.move(area.topLeft() if place is None else place)
         new_window.show()
         new_window.raise_()
         new_window.activateWindow()
@@ -111,6 +117,16 @@ class Windows(QObject):
             self.main_windows.remove(window)
             window.deleteLater()
             QTimer.singleShot(0, gc.collect)  # its data, which may be much, is not kept until one is due
+
+
+def frame_within(screen: QRect, frame: QRect) -> QRect:
+    """The frame of a window, made smaller by up to a quarter and then moved, so that the screen has all of
+    it."""
+    room = QSize(screen.right() + 1 - frame.x(), screen.bottom() + 1 - frame.y())
+    size = frame.size().boundedTo(room.expandedTo(frame.size() * 0.75)).boundedTo(screen.size())
+    last = screen.bottomRight() - QPoint(size.width() - 1, size.height() - 1)
+    x, y = max(screen.x(), min(frame.x(), last.x())), max(screen.y(), min(frame.y(), last.y()))
+    return QRect(QPoint(x, y), size)
 
 
 def _log_open_failure(path: Path, error: Exception) -> None:

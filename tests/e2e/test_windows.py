@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import shiboken6
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
@@ -17,6 +18,7 @@ from lamella import Store, col, resources
 from lamella.app import paths
 from lamella.app.bootstrap import application
 from lamella.app.program import Program
+from lamella.app.windows import frame_within
 from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import tab_drag
@@ -110,6 +112,41 @@ def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
     second.tabs.show_tab(second_tab)
     second.commands["undo"].trigger()
     qtbot.waitUntil(lambda: values(first_tab) == [1, 2, 3] and values(second_tab) == [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (QRect(100, 100, 800, 600), QRect(100, 100, 800, 600)),
+        (QRect(32, 32, 1600, 1000), QRect(32, 32, 1568, 968)),
+        (QRect(1500, -50, 800, 600), QRect(1000, 0, 600, 600)),
+        (QRect(0, 0, 3000, 2000), QRect(0, 0, 1600, 1000)),
+    ],
+)
+def test_a_new_window_is_on_the_screen_with_all_of_its_frame(frame: QRect, expected: QRect):
+    assert frame_within(QRect(0, 0, 1600, 1000), frame) == expected
+
+
+def test_a_new_window_lists_the_stores_in_the_same_order(qtbot, program, monkeypatch, tmp_path):
+    first, open_store, others_are_listed = program.window, Store.open, threading.Event()
+    for name in ("many", "again", "lab"):
+        with Store.open(tmp_path / name) as store:
+            store.create_table("t", {"n": [1]})
+        with qtbot.waitSignal(first.library.stores_changed):
+            first.library.with_store(tmp_path / name, lambda: None, lambda error: None)
+
+    def open_slowly(path, **options):
+        if Path(path).name == "many":
+            others_are_listed.wait()
+        return open_store(path, **options)
+
+    monkeypatch.setattr(Store, "open", open_slowly)
+    first.commands["new_window"].trigger()
+    second = next(window for window in program.windows.main_windows if window is not first)
+    qtbot.waitUntil(lambda: len(second.library.stores) == 3)
+    others_are_listed.set()
+    qtbot.waitUntil(lambda: len(second.library.stores) == 4)
+    assert [store.path for store in second.library.stores] == [store.path for store in first.library.stores]
 
 
 @pytest.mark.slow
