@@ -308,6 +308,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="How the values of this column are shown: digits, dates, units, colours"),
     Action("field_columns", "Fields as columns…", "View", 3, "", context=("column",),
            tip="Show fields of this struct as columns", when=lambda s: s.struct),
+    Action("column_menu", "Menu of the column", "View", 3, "Ctrl+Shift+F10", when=_on_cell, in_grid=True,
+           tip="What can be done with the column of the current cell, as a right click on its header shows"),
     Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
            when=_on_dataset),
     Action("open_value", "Open the value", "View", 4, context=("cell",), when=lambda s: s.nested,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from PySide6.QtCore import QPoint
 
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.arrow.types import ID
@@ -271,6 +272,16 @@ def _with_column(act: Callable[[DatasetTab, str], object]) -> Callable[[DatasetT
     return run
 
 
+def _open_column_menu(tab: DatasetTab) -> None:
+    """Open the menu of the current column below its header."""
+    current, header = tab.grid.selection.current, tab.grid.column_header
+    if current is not None:
+        tab.grid.show_cell(*current)
+        column = tab.grid.column_at(current[1])
+        below = QPoint(header.pinning.x_of(column), header.height())
+        header.menu_requested.emit(column, header.mapToGlobal(below))
+
+
 def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
     return {
         "hide_column": on(_hide_column),
@@ -282,6 +293,7 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "column_rules": on(lambda tab: tab.column_rules.ask(current_column(tab))),
         "field_columns": on(_with_column(lambda tab, name: tab.nested_values.ask_fields(name))),
         "open_value": on(lambda tab: tab.nested_values.open()),
+        "column_menu": on(_open_column_menu),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
         "go_to_column": on(lambda tab: column_finder(tab, widget_of(window)).show()),

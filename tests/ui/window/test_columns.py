@@ -49,6 +49,23 @@ def choose(menu: QMenu, text: str) -> None:
     QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_key_opens_the_menu_of_the_current_column_below_its_header(window, wide_tab, pinned: bool) -> None:
+    grid, header = wide_tab.grid, wide_tab.grid.column_header
+    grid.go_to_column(20)
+    if pinned:
+        window.commands["pin_column"].trigger()
+    grid.horizontalScrollBar().setValue(0)
+    corners: list[QPoint] = []
+    header.menu_requested.connect(lambda _column, point: corners.append(header.mapFromGlobal(point)))
+    QTest.keyClick(grid, Qt.Key.Key_F10, CONTROL | SHIFT)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu) and grid.current_name == "c20"
+    assert [grid.grid_model.names[header.column_at(corner.x())] for corner in corners] == ["c20"]
+    choose(menu, "Hide column")
+    assert header.hidden_names() == ["c20"] and QApplication.focusWidget() is grid
+
+
 def test_a_column_is_pinned_and_unpinned_from_the_menu_of_its_header(window, wide_tab) -> None:
     choose(open_column_menu(window, wide_tab, "c4"), "Pin column")
     assert pinned_names(wide_tab) == ["c4"] and wide_tab.grid.current_name == "c4"
