@@ -44,6 +44,7 @@ from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import CONTROL_HEIGHT, EmptyNote, FieldForm
 from lamella.ui.widgets.items import cell_of
+from lamella.ui.widgets.list_menu import ListMenu
 
 PAUSE_MS = 250
 LONGEST_SHOWN, LONGEST_TIP = 120, 2_000
@@ -164,6 +165,7 @@ class ReplaceDialog(QDialog):
         self._preview.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         self._preview.horizontalHeader().setDefaultAlignment(left)
+        ListMenu(self._preview)
         EmptyNote(self._preview, "The first cells that change are shown here")
         self._preview.setColumnWidth(0, theme.current().px(72))
         self._preview.setColumnWidth(1, theme.current().px(120))

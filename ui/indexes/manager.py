@@ -8,6 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -129,6 +130,9 @@ class IndexesDialog(QDialog):
         self.list.itemSelectionChanged.connect(self._allow)
         self.new.clicked.connect(self._begin)
         self.drop.clicked.connect(self._ask_drop)
+        by_key = QShortcut(QKeySequence(Qt.Key.Key_Delete), self.list)
+        by_key.setContext(Qt.ShortcutContext.WidgetShortcut)
+        by_key.activated.connect(self.drop.click)
         self.cancel.clicked.connect(self._stop)
         self.close_button.clicked.connect(self.accept)
         self.form.wanted.connect(self.build)

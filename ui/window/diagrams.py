@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from lamella.ui.window.tab_set import TabSet
 
 
+class FrontStore(Protocol):
+    def of(self, path: Path | None = None) -> Store | None:
+        """The store of a folder; by default that of the tab in front, or the one that imports go to."""
+
+
 class DiagramWindow(Protocol):
     """The window, as far as diagrams need it."""
 
@@ -35,6 +40,9 @@ class DiagramWindow(Protocol):
     opening: Opening
     library: Library
     memory: Memory
+
+    @property
+    def store_actions(self) -> FrontStore: ...
 
     def show_error(self, error: Exception) -> None: ...
 
@@ -64,16 +72,13 @@ class Diagrams(QObject):
         return next((tab for tab in self.open if tab is self._window.tabs.current), None)
 
     def show(self, path: Path | None = None) -> None:
-        """Show the diagram of a store by its folder; by default the current tab's store, or the one that
+        """Show the diagram of a store by its folder; by default that of the tab in front, or the one that
         imports go to."""
         self._window.library.when_ready(partial(self._show, path))
 
     def _show(self, path: Path | None) -> None:
-        window, tab = self._window, self._window.tabs.dataset_tab
-        stores = window.library.stores
-        if path is None and tab is not None and Path(tab.key[0]) in [store.path for store in stores]:
-            path = Path(tab.key[0])
-        store = next((store_open for store_open in stores if path in (store_open.path, None)), None)
+        window = self._window
+        store = window.store_actions.of(path)
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
             return

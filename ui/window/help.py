@@ -38,7 +38,7 @@ PAGES = {
     "lamella.ui.sql.result_tab.ResultTab": "console.md#results",
     "lamella.ui.sql.results.ResultPages": "console.md#results",
     "lamella.ui.sql.console.SqlConsole": "console.md",
-    "lamella.ui.relations.form.RelationForm": "relations.md#declare",
+    "lamella.ui.relations.form.RelationForm": "relations.md#in-the-window",
     "lamella.ui.relations.relations_tab.RelationsTab": "relations.md#in-the-window",
     "lamella.ui.indexes.manager.IndexesDialog": "indexes.md#indexes-in-the-window",
     "lamella.ui.find.bar.FindBar": "search.md#find-in-the-window",

@@ -77,9 +77,12 @@ class SqlConsoles(QObject):
     def open(self, state: Mapping[str, Any] | None = None) -> SqlConsole:
         """Open a console with the text of a `state`, or with a statement on the current tab's rows."""
         tab = None if state is not None or self.current is not None else self._window.tabs.dataset_tab
+        page = self._window.diagrams.current or self._window.store_actions.current_page
         console = self.make(state)
         if tab is not None:
             self._begin_with(console, tab)
+        elif state is None and page is not None:
+            console.restore({"store": str(page.store.path)})
         self._window.tabs.add(console, console.title, ICON, ABOUT)
         console.setFocus()
         return console

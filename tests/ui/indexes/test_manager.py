@@ -180,8 +180,11 @@ def test_drop_asks_and_offers_to_build_it_again(dialog, table, wait_for_list, qt
     assert "full-text index of title" in box.text() and "built again" in box.informativeText()
     box.reject()
     assert len(table.indexes) == 1
-    click(dialog.drop)
-    box = dialog.findChildren(QMessageBox)[-1]
+    dialog.activateWindow()
+    dialog.list.setFocus()
+    qtbot.waitUntil(dialog.list.hasFocus)
+    QTest.keyClick(dialog.list, Qt.Key.Key_Delete)
+    box = next(each for each in dialog.findChildren(QMessageBox) if each.isVisible())
     click(next(button for button in box.buttons() if button.text() == "Drop"))
     wait_for_list(0)
     assert not table.indexes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QTableWidget
+from PySide6.QtWidgets import QApplication, QMenu, QTableWidget
 
 from lamella import col
 from lamella.ui.editing.replace_dialog import ReplaceDialog, from_change
@@ -57,6 +58,20 @@ def test_replace_shows_what_changes_and_makes_one_commit(
     window.commands["undo"].trigger()
     settled()
     assert table.count(col("note").starts_with("line")) == 0
+
+
+def test_the_preview_has_a_menu_that_copies_its_lines(table_tab, go_to, replace, ready) -> None:
+    go_to(table_tab, 0, "note")
+    dialog = replace(table_tab)
+    QTest.keyClicks(dialog.pattern, "row 99")
+    table = ready(dialog).findChild(QTableWidget)
+    table.setCurrentCell(1, 2)
+    place = table.visualItemRect(table.item(1, 2)).center()
+    QApplication.sendEvent(table, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, place))
+    menu = table.findChild(QMenu)
+    next(action for action in menu.actions() if action.text() == "Copy the line").trigger()
+    assert QApplication.clipboard().text() == "991\tnote\trow 990\t0"
+    menu.close()
 
 
 def test_after_replacing_the_keyboard_is_in_the_rows(

@@ -404,6 +404,21 @@ def test_a_store_that_cannot_be_written_is_opened_read_only_and_says_so(
         qtbot.waitUntil(lambda: not window.tasks.running)
 
 
+def test_what_is_opened_from_the_page_of_a_store_is_about_this_store(
+    qtbot: QtBot, page: StorePage, window: MainWindow, tmp_path: Path
+) -> None:
+    other = Store.open(tmp_path / "another")
+    window.library.add_store(other)
+    window.store_actions.show_page(other.path)
+    window.commands["relations"].trigger()
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    assert window.diagrams.current is not None and window.diagrams.current.store is other
+    window.commands["sql"].trigger()
+    console = window.consoles.current
+    assert console is not None and console.names.current is not None
+    assert console.names.current.store is other
+
+
 def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
     qtbot: QtBot, page: StorePage, window: MainWindow
 ) -> None:
