@@ -328,6 +328,12 @@ class DatasetTab(QWidget):
             keys = [following if key is now else key for key in self.sort]
             self.set_sort([key for key in keys if key is not None])
 
+    def show_rows(self) -> None:
+        """Show the grid where a chart, the profiles or a comparison is."""
+        for view in (self.comparing, self.profiling, self.charting):
+            if view.is_shown:
+                view.hide()
+
     def follow(self, origin: DatasetTab, row: int, column: str) -> None:
         """Show what `origin` shows of the same rows, and go to a cell of it."""
         layout = layout_of(origin.grid)  # it may be closed before the rows arrive

@@ -131,6 +131,7 @@ class Searches(QObject):
     def _show_cell(self, tab: DatasetTab, result: Result, row: int) -> None:
         """Go to the cell, showing its column if it was hidden. The find bar continues from there."""
         names = tab.grid.grid_model.names
+        tab.show_rows()
         tab.grid.setFocus()
         tab.grid.go_to(row, tab.grid.first_place())
         if result.column in names:

@@ -111,6 +111,7 @@ class Trail(QObject):
         self.changed.emit()
 
     def _return(self, left: DatasetTab, origin: Place, tab: DatasetTab) -> None:
+        tab.show_rows()
         if tab is left and tab.line != origin.line:
             tab.go_back()  # following and going back within one tab is one visit
         else:
@@ -120,6 +121,7 @@ class Trail(QObject):
 
     def _arrive(self, left: DatasetTab, origin: Place, link: Link, target: Target, tab: DatasetTab) -> None:
         column = link.other_columns[0]
+        tab.show_rows()
         if target.row_id is None:
             assert target.where is not None
             self._show(tab, Line.of([Where(target.where)]))

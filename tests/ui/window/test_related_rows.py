@@ -343,6 +343,19 @@ def test_control_click_follows_from_columns_that_lead_on_and_selects_elsewhere(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
 
 
+def test_rows_are_followed_into_a_tab_that_shows_a_chart(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled
+) -> None:
+    airlines = shown_table("airlines")
+    window.commands["chart"].trigger()
+    assert airlines.charting.is_shown
+    mouse_click(shown_table("flights"), 5, "carrier", Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is airlines)
+    settled()
+    qtbot.waitUntil(lambda: airlines.grid.selection.current is not None and current(airlines, "code") == "UA")
+    assert not airlines.charting.is_shown and airlines.grid.isVisible()
+
+
 @pytest.mark.slow
 def test_headers_mark_no_keys_of_groups(shown_table, settled: Settled, qtbot: QtBot) -> None:
     flights = shown_table("flights")

@@ -188,6 +188,17 @@ def test_a_text_is_found_in_all_tables_and_open_files(
     qtbot.waitUntil(lambda: tab.finding.bar.news.text() == "2 of 2")
 
 
+def test_a_hit_is_shown_in_place_of_the_chart_of_its_tab(window, file_tab, everywhere, settled, qtbot):
+    window.commands["chart"].trigger()
+    assert file_tab.charting.is_shown
+    everywhere("row 777")
+    window.searches.tab.list.step(1)
+    qtbot.waitUntil(lambda: window.tabs.current is file_tab)
+    settled()
+    qtbot.waitUntil(lambda: cursor(file_tab) == (777, "note"))
+    assert not file_tab.charting.is_shown and file_tab.grid.isVisible()
+
+
 @pytest.mark.slow
 def test_steps_that_hide_the_row_are_taken_off(window, file_tab, everywhere, settled, qtbot) -> None:
     file_tab.set_filter(col("delay") > 0)
