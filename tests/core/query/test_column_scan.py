@@ -227,6 +227,45 @@ def test_ascending_values_make_the_same_chart(end, scans, monkeypatch):
         ascending.clear()
 
 
+SOME_OF_ASCENDING = st.one_of(
+    st.builds(lambda most: {"float": {"$lt": most}}, st.sampled_from([-1e9, 20, 50, 80])),
+    st.builds(lambda number: {"small": number}, st.integers(-101, 100)),
+    st.builds(
+        lambda first, count: {"number": {"$gte": first, "$lt": first + count}},
+        st.integers(-10, ROWS),
+        st.sampled_from([0, 1, 2, 500, ROWS]),
+    ),
+)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    SOME_OF_ASCENDING,
+    st.sampled_from([1, 60, 900, 40_000]),
+    st.sampled_from(
+        [
+            ChartSpec("histogram", x="when"),
+            *(
+                ChartSpec("line", x="when", measure=measure, aggregate="mean", unit=unit)
+                for measure in ("float", "small", "odd")
+                for unit in ("hour", "day", "month")
+            ),
+        ]
+    ),
+)
+def test_some_of_ascending_rows_make_the_same_chart(where, step, spec):
+    seconds = pa.array(np.arange(ROWS) * step + 1_600_000_000, pa.timestamp("s"))
+    rows = some_rows().append_column("when", seconds).append_column("number", pa.array(np.arange(ROWS)))
+    odd = np.where(rows["small"].to_numpy() > 0, math.nan, 1.5)
+    query = query_of_rows(rows.append_column("odd", pa.array(odd))).where(where)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_scan, "STRIDE", 16)
+        patch.setattr("lamella.core.query.charts.reading.ESTIMATED_ROWS", 0)
+        if spec.measure != "odd":
+            patch.setattr(column_scan.Tallies, "add_runs", lambda *_: pytest.fail("rows were copied"))
+        assert_same(query, spec)
+
+
 def test_cached_columns_are_not_decoded_again(tmp_path, scans, monkeypatch):
     pq.write_table(some_rows(), tmp_path / "rows.parquet", row_group_size=700)
     query = open_dataset(tmp_path / "rows.parquet").query()
