@@ -99,6 +99,8 @@ class CompareDialog(QDialog):
         self._handle: Handle | None = None
         self._key_columns: KeyColumns | None = None
         self._refusal = ""
+        self.folder: Path | None = None
+        """Where a file is looked for first."""
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
@@ -242,7 +244,7 @@ class CompareDialog(QDialog):
         if self.other_box.itemText(place) != A_FILE:
             return
         kinds = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
-        ask_file(self, "Compare with a file", self.add_file, filters=kinds)
+        ask_file(self, "Compare with a file", self.add_file, self.folder, kinds)
 
     def _compare(self) -> None:
         side, tolerance = self.other_side, self._tolerance

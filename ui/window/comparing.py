@@ -170,6 +170,7 @@ class Comparing(QObject):
             sides.insert(0, now.other_side)
         choices = None if now is None or now.other_side is None else now.choices
         dialog = CompareDialog(tab.name, tab.dataset, sides, tab.tasks, choices, tab.window())
+        dialog.folder = folder_of(tab.key) if tab.table is None else None
         if now is not None and now.other_side is not None:
             dialog.choose(now.other_side.title)
         dialog.compare_requested.connect(self.compare_with)

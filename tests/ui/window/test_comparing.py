@@ -19,6 +19,7 @@ from lamella.core.query.comparison import RowChange
 from lamella.ui import theme
 from lamella.ui.comparison.apply_dialog import ApplyDialog
 from lamella.ui.comparison.dialog import A_FILE, CompareDialog
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.grid.comparison_grid import ComparedModel
 from lamella.ui.widgets.sidebar import Entry
@@ -213,6 +214,10 @@ def test_a_file_says_why_differences_are_not_applied_to_it(qtbot, window, store,
     qtbot.waitUntil(lambda: len(window.sidebar.entries("table")) == 1)
     window.commands["compare"].trigger()
     dialog = dialog_of(qtbot, window, CompareDialog)
+    dialog.other_box.activated.emit(dialog.other_box.findText(A_FILE))
+    files = dialog_of(qtbot, dialog, FileDialog)
+    assert Path(files.directory().path()) == Path(file_tab.key[0]).parent, "the other file is often beside"
+    files.reject()
     dialog.choose("shorter")
     qtbot.waitUntil(lambda: dialog.is_settled)
     dialog.by_order.click()
