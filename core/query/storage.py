@@ -95,8 +95,13 @@ class StoredColumn:
     @property
     def extent(self) -> str:
         """The extremes as text, "" if they are not known."""
+        return " to ".join(self.bounds)
+
+    @property
+    def bounds(self) -> list[str]:
+        """The texts of the lowest and the highest value; empty if they are not known."""
         is_known = self.chunks and self.has_extremes and self.low is not None
-        return _extent_text(self.low, self.high, self.type) if is_known else ""
+        return _bounds(self.low, self.high, self.type) if is_known else []
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,7 @@ def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence
         if place is not None:
             statistics = statistics_of(group.column(place), footer.metadata.schema.column(place))
             extremes = _extremes(statistics, schema.field(name).type, column.type)
-        extent = "extent unknown" if extremes is None else _extent_text(*extremes, column.type)
+        extent = "extent unknown" if extremes is None else " to ".join(_bounds(*extremes, column.type))
         yield f"{column.name}: {extent}"
 
 
@@ -255,9 +260,9 @@ def _extremes(
         return None
 
 
-def _extent_text(low: Any, high: Any, type_: pa.DataType) -> str:
+def _bounds(low: Any, high: Any, type_: pa.DataType) -> list[str]:
     texts = (" ".join(str(text).split()) for text in whole_texts(pa.array([low, high], value_type(type_))))
-    return " to ".join(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in texts)
+    return [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in texts]
 
 
 def _metadata(footer: Footer) -> dict[str, str]:

@@ -477,8 +477,7 @@ def column_text(column: StoredColumn) -> str:
         lines.append(f"Codec: {', '.join(column.codecs)}{saved}")
     if column.chunks and column.nulls is not None:
         lines.append(f"Nulls, by statistics: {column.nulls:,}")
-    if column.extent:
-        lines.append(f"Extent, by statistics: {column.extent}")
+    lines += [f"{side} bound: {text}" for side, text in zip(("Lower", "Upper"), column.bounds, strict=False)]
     return "\n".join([*lines, *([column.note] if column.note else [])])
 
 

@@ -52,7 +52,7 @@ def test_columns_files_and_metadata_are_listed(qtbot, window, grouped, page):
     assert [columns.child(n).text(0) for n in range(3)] == ["n", "word", "s"]
     tip = columns.child(1).toolTip(0)
     assert "word: string" in tip and "Encoding: dictionary\nCodec: snappy" in tip
-    assert "Nulls, by statistics: 500" in tip and "Extent, by statistics: a to a" in tip
+    assert "Nulls, by statistics: 500\nLower bound: a\nUpper bound: a" in tip
     assert "in 4 chunks" in columns.child(2).toolTip(0)
     files = group(page, "Files")
     assert files.text(1) == "rows" and files.child(0).text(1) == "1,000"
