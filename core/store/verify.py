@@ -17,7 +17,7 @@ from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, always_fits
 from lamella.core.errors import DamagedStore, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.phrases import quantity
+from lamella.core.phrases import quantity, size_text
 from lamella.core.scan.checksums import checksum_of, checksum_of_bytes
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import footer_of
@@ -176,6 +176,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
             for kind, name in foreign_objects(catalog)
         ]
     rows = [row for row in _tables(verification) if tables is None or row.table_id in tables]
+    verification.count(rows)
     for row in rows:
         verification.table(row)
     if tables is None:
@@ -225,16 +226,30 @@ class Verification:
     foreign: int = 0
     indexes: int = 0
     damaged_tables: list[str] = field(default_factory=list)
+    total: int = 0
+    """The bytes of all files, as far as the catalog says; those of files that several versions name count as
+    often."""
+    done: int = 0
+
+    def count(self, rows: Sequence[TableRow]) -> None:
+        """Note how much there is to check, for the progress. Damaged entries are problems later."""
+        for row in rows:
+            for kind in LABELS:
+                try:
+                    sizes = self.catalog.all_entries(kind, row.table_id, ("bytes",))
+                except (LamellaError, *UNREADABLE):
+                    continue
+                self.total += sum(max(0, size) for (size,) in sizes)
 
     def table(self, row: TableRow) -> None:
         """Check the files and pending entries of every version, and that the newest version is consistent."""
         before = len(self.problems) - self.indexes
         files: list[NamedFile] = []
         self._noting(row, partial(self._collect, row, files))
-        for count, file in enumerate(files):
-            self.job.report(
-                count, len(files), f"{row.name}: {_quantity_or_no(count, 'file')} of {len(files):,} checked"
-            )
+        for file in files:
+            checked = f"{size_text(self.done)} of {size_text(self.total)} checked"
+            self.job.report(self.done, self.total, f"{row.name}: {checked}")
+            self.done += max(0, file.size)
             if file.path not in self.files:
                 self.files.add(file.path)
                 if self._noting(row, partial(self._file, file)):

@@ -16,6 +16,8 @@ from lamella import Store
 from lamella.app.cli import main
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import DamagedFile, FileProblem, StoreProblem
+from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import size_text
 from lamella.core.scan import file_checks
 from tests.property.damage import flip_bit
 
@@ -82,6 +84,30 @@ def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(pa
         store["flights"].columns.drop("n")
         assert store["flights"].maintenance.verify().problems == ()
         assert not store.maintenance.verify(quick=True).checksums
+
+
+class Reports(Job):
+    """A job that keeps what is reported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reports: list[Progress] = []
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        super().report(done, total, text)
+        self.reports.append(self.progress)
+
+
+def test_the_progress_is_that_of_all_tables_together(tmp_path: Path) -> None:
+    job = Reports()
+    with Store.open(tmp_path / "s") as store:
+        for name in ("a", "b", "c"):
+            store.create_table(name, {"n": list(range(ROWS))})
+        report = store.maintenance.verify(job=job)
+    fractions = [progress.fraction for progress in job.reports]
+    assert fractions == [0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
+    done, whole = size_text(2 * report.bytes // 3), size_text(report.bytes)
+    assert job.reports[2].text == f"c: {done} of {whole} checked"
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".cells"])

@@ -19,8 +19,8 @@ from lamella.core.query.comparison import RowChange
 from lamella.ui import theme
 from lamella.ui.comparison.apply_dialog import ApplyDialog
 from lamella.ui.comparison.dialog import A_FILE, CompareDialog
-from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.dialogs.export_dialog import ExportDialog
+from lamella.ui.dialogs.file_dialog import FileDialog
 from lamella.ui.grid.comparison_grid import ComparedModel
 from lamella.ui.widgets.sidebar import Entry
 
