@@ -20,7 +20,7 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import SCALES, Choice, Part, new_seed, part_of, ready_systems
 from lamella.core.bench.engine.costs import Costs, Estimate, refuse_what_does_not_fit, shipped_costs
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.engine.protocol import Doing, Failure, Message, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, StepStart, UnsupportedStep
 from lamella.core.bench.registry import ENTRIES, GROUPS, WORKLOADS, unready, workloads_named
 from lamella.core.bench.results.compare import SLOWER, comparison_table
 from lamella.core.bench.results.compare import compare as compared
@@ -346,7 +346,7 @@ class Screen:
         print(line, flush=True)
 
     def receive(self, message: Message) -> None:
-        if isinstance(message, Doing):
+        if isinstance(message, StepStart):
             self._doing = f"{message.system}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
             if self._bar:
                 return
@@ -409,7 +409,11 @@ def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
     """The part of a run that is about these workloads."""
-    items: Sequence[Record | Failure | Unsupported] = (*run.records, *run.failures, *run.unsupported)
+    items: Sequence[Record | Failure | UnsupportedStep] = (
+        *run.records,
+        *run.failures,
+        *run.unsupported_steps,
+    )
     measured = dict.fromkeys(item.workload for item in items)
     if not measured.keys() & workloads:
         raise LamellaError(
@@ -420,10 +424,10 @@ def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
         run,
         records=tuple(record for record in run.records if record.workload in workloads),
         failures=tuple(failure for failure in run.failures if failure.workload in workloads),
-        unsupported=tuple(item for item in run.unsupported if item.workload in workloads),
+        unsupported_steps=tuple(item for item in run.unsupported_steps if item.workload in workloads),
         surroundings=tuple(item for item in run.surroundings if item.workload in workloads)
         or run.surroundings,
-        ended=tuple(item for item in run.ended if item.workload in workloads),
+        processes=tuple(item for item in run.processes if item.workload in workloads),
     )
 
 

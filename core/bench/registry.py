@@ -507,7 +507,7 @@ WORKLOADS: Mapping[str, Workload] = _Workloads(
         "single": "tables:SINGLE",
         "partial": "tables:PARTIAL",
         "needle": "tables:NEEDLE",
-        "scattered": "tables:SCATTERED",
+        "scattered": "tables:SCATTERED_CHANGES",
         "floats": "tables:FLOATS",
         "entity-changes": "entities:ENTITY_CHANGES",
         "entity-queries": "entity_queries:ENTITY_QUERIES",

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import (
     CRASHED,
-    Doing,
-    Ended,
     Failure,
     Measured,
+    ProcessUsage,
+    StepStart,
     Surroundings,
-    Unsupported,
+    UnsupportedStep,
 )
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.run import Recording, SavedRun
@@ -50,12 +50,12 @@ def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
     recording = Recording(CHOICE, started)
     for message in (
         Surroundings("sqlite", "3.40", "not durable", {"python": "CPython 3.11", "cores": 2}, "small"),
-        Doing("sqlite", 1000, 0, "read"),
+        StepStart("sqlite", 1000, 0, "read"),
         Measured(record("sqlite", seconds)),
         Measured(replace(record("sqlite", seconds, repeat=1), latencies=(0.25, 0.75))),
-        Unsupported("needle", "sqlite", "index", "It has none"),
+        UnsupportedStep("needle", "sqlite", "index", "It has none"),
         Failure("small", "lamella", "read", 10, 0, "It fell", "at length", CRASHED),
-        Ended("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),
+        ProcessUsage("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),
     ):
         recording.receive(message)
     return recording.run()

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lamella.core.bench.engine import runner
-from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Measurement, Message, Surroundings, UnsupportedStep
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, workload_named
 from lamella.core.bench.results.console import Console
 from lamella.core.bench.results.markdown import machine_and_systems, not_measured_lines
@@ -100,7 +100,7 @@ class Told:
         self.share = 0.0
         self.records: list[Record] = []
         self.surroundings: list[Surroundings] = []
-        self.lost: list[Failure | Unsupported] = []
+        self.lost: list[Failure | UnsupportedStep] = []
         self.command, self.date = "", datetime.now(UTC)
         self.diary = Console(self.say)
 
@@ -111,9 +111,9 @@ class Told:
     def hear(self, message: Message) -> None:
         self.diary.receive(message)
         match message:
-            case Measured(record):
+            case Measurement(record):
                 self.records.append(record)
-            case Failure() | Unsupported():
+            case Failure() | UnsupportedStep():
                 self.lost.append(message)
             case Surroundings():
                 self.surroundings.append(message)
@@ -130,7 +130,7 @@ class Told:
             None,
             tuple(self.records),
             tuple(loss for loss in self.lost if isinstance(loss, Failure)),
-            tuple(loss for loss in self.lost if isinstance(loss, Unsupported)),
+            tuple(loss for loss in self.lost if isinstance(loss, UnsupportedStep)),
             tuple({(loss.workload, loss.system): loss for loss in self.surroundings}.values()),
         )
 
@@ -160,7 +160,7 @@ def recall(files: Sequence[Path], progress: Told) -> None:
     """Read the results files of earlier benchmarks."""
     run = combine([read_results_file(file) for file in files])
     progress.records, progress.surroundings = list(run.records), list(run.surroundings)
-    progress.lost = [*run.unsupported, *run.failures]
+    progress.lost = [*run.unsupported_steps, *run.failures]
     progress.command, progress.date = run.command, run.started
 
 
@@ -186,7 +186,7 @@ def report(run: SavedRun, file: str) -> str:
         "÷ 3.1 says that Lamella takes the other's time divided by 3.1, × 2.0 that it takes twice that time.",
         _at_largest_sizes(run.records),
         machine_and_systems(by_system(run.surroundings)),
-        *not_measured_lines([*run.unsupported, *run.failures]),
+        *not_measured_lines([*run.unsupported_steps, *run.failures]),
     ]
     return "\n\n".join(filter(None, parts))
 

@@ -25,12 +25,12 @@ from lamella.core.bench.results.figures import ReportTable, shown_seconds
 from lamella.core.bench.results.records import summaries
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.table_cycle import TableCycle
-from lamella.core.bench.workloads.tables import NEEDLE, SCATTERED, SINGLE
+from lamella.core.bench.workloads.tables import NEEDLE, SCATTERED_CHANGES, SINGLE
 from tests.bench.idle_systems import Busy, NoOp
 
 ROWS = 1000
 MOST_SECONDS, MOST_SHARE = 50e-6, 0.02
-MEASURED = (SINGLE, NEEDLE, SCATTERED)
+MEASURED = (SINGLE, NEEDLE, SCATTERED_CHANGES)
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def added_to_work(repeats: int) -> list[Added]:
     with_harness: dict[str, list[float]] = {}
     bare: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
-        system = Busy(Path(place), SCATTERED)
-        cycle = TableCycle(system, SCATTERED, ROWS)
+        system = Busy(Path(place), SCATTERED_CHANGES)
+        cycle = TableCycle(system, SCATTERED_CHANGES, ROWS)
         list(cycle.step("fill"))
         for _ in range(repeats):
             for sample in cycle.step("read"):

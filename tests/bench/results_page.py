@@ -199,7 +199,7 @@ def _largest(results: Sequence[Standing]) -> Iterable[Standing]:
 def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:
     workload, tally = WORKLOADS[name], Tally(samples)
     failures = [failure for failure in run.failures if failure.workload == name]
-    unsupported = [gap for gap in run.unsupported if gap.workload == name]
+    unsupported = [gap for gap in run.unsupported_steps if gap.workload == name]
     matrix = matrix_of(
         workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
     )

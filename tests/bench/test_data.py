@@ -18,17 +18,17 @@ from lamella.core.bench.workloads.table_rows import (
     rows_at,
 )
 from lamella.core.bench.workloads.tables import (
-    CELL,
+    CELL_PICK,
+    DELETE_PICK,
     FLOATS,
-    GONE,
-    GOT,
+    GET_PICK,
     NEEDLE,
-    ONE,
     PARTIAL,
-    SCATTERED_ROWS,
+    SCATTERED_UPDATES,
     SINGLE,
     SMALL,
     UPDATE_ALL,
+    UPDATE_PICK,
 )
 
 small_tables = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), max_size=8)
@@ -101,12 +101,12 @@ def test_every_operation_expects_what_its_steps_leave_behind() -> None:
 
 
 def test_picked_rows_are_many_different_ones_but_never_over_half() -> None:
-    for pick in (GOT, ONE, CELL, GONE):
+    for pick in (GET_PICK, UPDATE_PICK, CELL_PICK, DELETE_PICK):
         numbers = pick_rows(pick, SINGLE, 1000).tolist()
         assert len(set(numbers)) == 100 and set(numbers) <= set(range(1000))
         assert numbers != sorted(numbers)
-    assert len(pick_rows(SCATTERED_ROWS, SINGLE, 500)) == 250
-    assert pick_rows(GONE, SINGLE, 1).tolist() == [0]
+    assert len(pick_rows(SCATTERED_UPDATES, SINGLE, 500)) == 250
+    assert pick_rows(DELETE_PICK, SINGLE, 1).tolist() == [0]
     assert len(pick_rows(Pick("some"), PARTIAL, 7)) == 7
     assert pick_rows(Pick("some"), PARTIAL, 7).max() > 7
 
@@ -122,17 +122,17 @@ def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
 def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None:
     rows, size = python_rows(SINGLE, 300), 300
     first_version, cells = python_rows(SINGLE, size, version=1), python_rows(SINGLE, size, version=2)
-    for number in pick_rows(ONE, SINGLE, size):
+    for number in pick_rows(UPDATE_PICK, SINGLE, size):
         rows[number] = first_version[number]
     assert right_answer(SINGLE, SINGLE.operation("update_one"), size) == digest(
         [(*row.values(),) for row in rows]
     )
-    for number in pick_rows(CELL, SINGLE, size):
+    for number in pick_rows(CELL_PICK, SINGLE, size):
         rows[number] = rows[number] | {"col1": cells[number]["col1"]}
     assert right_answer(SINGLE, SINGLE.operation("update_cell"), size) == digest(
         [(*r.values(),) for r in rows]
     )
-    gone = set(pick_rows(GONE, SINGLE, size).tolist())
+    gone = set(pick_rows(DELETE_PICK, SINGLE, size).tolist())
     left = [tuple(row.values()) for number, row in enumerate(rows) if number not in gone]
     assert right_answer(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
 

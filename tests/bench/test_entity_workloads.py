@@ -11,7 +11,7 @@ import pytest
 
 from lamella import Store
 from lamella.core.bench import registry
-from lamella.core.bench.engine.protocol import Message, Unsupported
+from lamella.core.bench.engine.protocol import Message, UnsupportedStep
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, family_of
 from lamella.core.bench.results.published_results import published_lines
@@ -166,7 +166,9 @@ def test_both_published_figures_for_equality_by_a_hash_index_are_kept() -> None:
 def test_figures_are_the_pages(
     workload: str, operation: str, published_as: str, rows: int, seconds: float
 ) -> None:
-    (line,) = (line_ for line_ in published_lines(workload, operation) if line_.published_as == published_as)
+    (line,) = (
+        line_ for line_ in published_lines(workload, operation) if line_.published_name == published_as
+    )
     assert {point.rows: point.seconds for point in line.points}[rows] == seconds
 
 
@@ -203,7 +205,7 @@ def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
     assert (
         run_workload("entity-text", [20], ["duckdb"], repeats=1, folder=tmp_path, on_event=heard.append) == []
     )
-    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    (message,) = (message for message in heard if isinstance(message, UnsupportedStep))
     assert "downloaded" in message.reason
 
 

@@ -18,7 +18,7 @@ from lamella.core.bench.engine.costs import (
     shipped_costs,
     to_json,
 )
-from lamella.core.bench.engine.protocol import Ended
+from lamella.core.bench.engine.protocol import ProcessUsage
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.tables import PARTIAL, SMALL
@@ -27,9 +27,9 @@ from lamella.core.errors import LamellaError
 from tests.mounts import filled, small_disk
 
 
-def ended(rows: int, seconds: float, system: str = "sqlite", memory: int = 0, disk: int = 0) -> Ended:
+def ended(rows: int, seconds: float, system: str = "sqlite", memory: int = 0, disk: int = 0) -> ProcessUsage:
     """The record of one repeat of SMALL's three steps: `seconds` of work in addition to the start."""
-    return Ended("small", system, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
+    return ProcessUsage("small", system, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
 
 
 def trial(rows: int, system: str = "sqlite") -> Trial:

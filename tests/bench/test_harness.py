@@ -13,7 +13,7 @@ from lamella.core.bench.engine.child import own_environment
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.table_cycle import TableCycle
 from lamella.core.bench.workloads.table_rows import right_answer
-from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SCATTERED, SINGLE, SMALL, UPDATE_ALL
+from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SCATTERED_CHANGES, SINGLE, SMALL, UPDATE_ALL
 from tests.bench import harness_bench
 from tests.bench.harness_bench import Added
 from tests.bench.idle_systems import Busy, NoOp
@@ -21,7 +21,7 @@ from tests.bench.idle_systems import Busy, NoOp
 
 @pytest.mark.parametrize(
     "workload",
-    [SMALL, UPDATE_ALL, SINGLE, NEEDLE, SCATTERED, replace(PARTIAL, table_rows=30)],
+    [SMALL, UPDATE_ALL, SINGLE, NEEDLE, SCATTERED_CHANGES, replace(PARTIAL, table_rows=30)],
     ids=lambda workload: workload.id,
 )
 @pytest.mark.parametrize("kind", [NoOp, Busy])

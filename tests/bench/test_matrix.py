@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lamella.core.bench.engine.protocol import WRONG, Failure, Unsupported
+from lamella.core.bench.engine.protocol import WRONG, Failure, UnsupportedStep
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.matrix import (
     ABSENT,
@@ -34,7 +34,7 @@ def times(system: str, operation: str, *seconds: float) -> list[Record]:
     return [record(system, operation, value, repeat) for repeat, value in enumerate(seconds)]
 
 
-def of(records: Iterable[Record], *failures: Failure, unsupported: Iterable[Unsupported] = ()) -> Matrix:
+def of(records: Iterable[Record], *failures: Failure, unsupported: Iterable[UnsupportedStep] = ()) -> Matrix:
     return matrix_of(SMALL, Tally(records), 10, "median", None, failures, unsupported)
 
 
@@ -81,11 +81,11 @@ def test_of_several_rivals_the_best_one_counts_and_is_named() -> None:
 
 def test_a_wrong_answer_stands_in_its_cell_and_is_never_a_figure() -> None:
     wrong = Failure("small", "sqlite", "read", 10, 0, "1 instead of 2", kind=WRONG)
-    cannot = Unsupported("small", "csv", "query", "it has no queries")
+    cannot = UnsupportedStep("small", "csv", "query", "it has no queries")
     matrix = of(
         [*times("lamella", "read", 0.1), *times("lamella", "query", 0.1), *times("csv", "read", 0.2)],
         wrong,
-        unsupported=[cannot],
+        unsupported_steps=[cannot],
     )
     assert matrix.rivals == ("sqlite", "csv")
     assert cell(matrix, "sqlite", "Read").outcome == FAILED

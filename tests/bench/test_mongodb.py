@@ -18,7 +18,7 @@ from pymongo import MongoClient
 from lamella.app import settings as servers
 from lamella.core.bench import registry
 from lamella.core.bench.engine import place
-from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, StepStart, Surroundings, UnsupportedStep
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.systems import mongodb
@@ -78,8 +78,8 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
     records = run_workload(
         "small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
     )
-    (message,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
-    assert isinstance(message, Unsupported) and message.system == "mongodb"
+    (message,) = (message for message in heard if isinstance(message, (UnsupportedStep, Failure)))
+    assert isinstance(message, UnsupportedStep) and message.system == "mongodb"
     assert f"No server answers at {nowhere}" in message.reason and "set mongodb_uri" in message.reason
     assert "s3cret" not in message.reason
     assert {(record.system, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
@@ -96,7 +96,7 @@ def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     assert "mongodb" not in registry.unready()
     heard: list[Message] = []
     records = run_workload("small", [5], ["mongodb"], repeats=2, folder=folder, on_event=heard.append)
-    assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
+    assert [message for message in heard if isinstance(message, (Failure, UnsupportedStep))] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
     (surroundings,) = (message for message in heard if isinstance(message, Surroundings))
     assert "started for the benchmark" in surroundings.version
@@ -142,7 +142,7 @@ def test_the_database_of_a_child_that_was_killed_is_dropped(mongodb: str, tmp_pa
     before = databases(mongodb)
 
     def hear(message: Message) -> None:
-        if isinstance(message, Doing) and message.step == "read":
+        if isinstance(message, StepStart) and message.step == "read":
             databases_seen.update(databases(mongodb) - before)
             job.cancel()
 

@@ -16,7 +16,7 @@ from lamella.core.bench import plain, registry
 from lamella.core.bench.engine import interpreters
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.interpreters import BadInterpreter, Interpreter, examine, objection
-from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, StepStart, Surroundings, UnsupportedStep
 from lamella.core.bench.engine.runner import run, run_workload
 from lamella.core.bench.plain.rows import checksum as plain_checksum
 from lamella.core.bench.plain.systems import DESCRIPTIONS, PLACES
@@ -72,7 +72,7 @@ def test_every_system_that_another_python_can_run_answers_rightly_there(
     pytest.importorskip("sqlalchemy")
     names = list(DESCRIPTIONS)
     records, heard = measured(elsewhere, names, tmp_path)
-    assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
+    assert [message for message in heard if isinstance(message, (Failure, UnsupportedStep))] == []
     assert_complete(records, names)
     ours, _ = measured(None, ["sqlite"], tmp_path)
     assert {r.checksum for r in records} == {r.checksum for r in ours}
@@ -96,7 +96,7 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     }
     assert all("PyPy" in message.version and "durable" in message.description for message in actual)
     assert all("PyPy" in message.environment["python"] for message in actual)
-    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    (message,) = (message for message in heard if isinstance(message, UnsupportedStep))
     assert message.system == "csv-numpy" and "which PyPy" in message.reason
     assert list(tmp_path.iterdir()) == []
 
@@ -114,7 +114,7 @@ def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -
     job = Job()
 
     def hear(message: Message) -> None:
-        if isinstance(message, Doing) and message.step == "read":
+        if isinstance(message, StepStart) and message.step == "read":
             job.cancel()
 
     with pytest.raises(Cancelled):
@@ -129,7 +129,7 @@ def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path,
 
     def hear(message: Message) -> None:
         heard.append(message)
-        if isinstance(message, Doing) and message.system == csv and message.step == "create":
+        if isinstance(message, StepStart) and message.system == csv and message.step == "create":
             next(tmp_path.rglob("csv-*/0")).joinpath("benchmark.csv").mkdir()
 
     records = run_workload(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)

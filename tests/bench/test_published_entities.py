@@ -14,7 +14,7 @@ def figure(
     (line,) = (
         point
         for line in published_lines(workload, operation, of)
-        if line.published_as == published_as and line.statistic == statistic
+        if line.published_name == published_as and line.statistic == statistic
         for point in line.points
         if point.rows == rows
     )

@@ -7,7 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lamella.core.bench.engine.choice import Choice, part_of
-from lamella.core.bench.engine.protocol import LIMIT, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import (
+    LIMIT,
+    Failure,
+    Measured,
+    Message,
+    Surroundings,
+    UnsupportedStep,
+)
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.bench.results.compare import standings
 from lamella.core.bench.results.figures import NO_BREAK, ReportTable
@@ -223,7 +230,7 @@ def test_the_page_says_how_to_run_it_again_on_what_and_with_what_set_up() -> Non
             Measured(record("sqlite", 0.1)),
             Measured(needle(record("sqlite", 0.3))),
             Failure("small", "lamella", "query", 1000, 0, "Ended: the limit of 1 s passed", kind=LIMIT),
-            Unsupported("needle", "sqlite", "index", "It has none"),
+            UnsupportedStep("needle", "sqlite", "index", "It has none"),
         )
     )
     assert "# Small benchmark and 1 more: Lamella, SQLite (synchronous off)" in page
@@ -263,8 +270,8 @@ def test_a_benchmark_that_lost_everything_has_its_reasons_on_the_page() -> None:
 
 def test_a_reason_is_told_once_with_all_that_it_stands_for() -> None:
     lost = [
-        Unsupported("small", "h5py", "update_one", "It has none."),
-        Unsupported("small", "h5py", "delete_one", "It has none."),
+        UnsupportedStep("small", "h5py", "update_one", "It has none."),
+        UnsupportedStep("small", "h5py", "delete_one", "It has none."),
         *(Failure("small", "h5py", "read", 10, repeat, "It fell over.") for repeat in range(2)),
         Failure("small", "h5py", "read", 1000, 0, "It fell over."),
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of, plan_trials
-from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
+from lamella.core.bench.engine.protocol import Failure, Message, StepStart, Surroundings, from_line, to_line
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import UnknownSystem, UnknownWorkload
 from lamella.core.bench.results.console import finish, has_failures
@@ -121,7 +121,7 @@ def test_cancel_ends_the_process_at_once_and_removes_its_folder(tmp_path: Path) 
     job = Job()
 
     def hear(message: Message) -> None:
-        if isinstance(message, Doing) and message.step == "read":
+        if isinstance(message, StepStart) and message.step == "read":
             job.cancel()
 
     with pytest.raises(Cancelled):
@@ -198,7 +198,7 @@ def test_more_rows_than_the_table_holds_are_refused(tmp_path: Path) -> None:
 def test_messages_come_back_from_their_line_as_they_were() -> None:
     message = Failure("small", "sqlite", "read", 10, 0, "It broke", "at length\nand more")
     assert from_line(to_line(message)) == message
-    for line in ("", "{}", "not json", '{"event": "doing"}', '{"event": "measured", "record": {}}'):
+    for line in ("", "{}", "not json", '{"event": "step"}', '{"event": "measurement", "record": {}}'):
         with pytest.raises(BadData):
             from_line(line)
 

@@ -46,7 +46,9 @@ def test_a_run_comes_back_with_all_it_told(saved_runs: SavedRuns) -> None:
     run = recorded()
     number = saved_runs.save(run)
     assert saved_runs.run(number) == replace(run, id=number)
-    assert run.records[1].latencies == (0.25, 0.75) and run.failures and run.unsupported and run.ended
+    assert (
+        run.records[1].latencies == (0.25, 0.75) and run.failures and run.unsupported_steps and run.processes
+    )
     assert run.choice == CHOICE
 
 
@@ -267,7 +269,7 @@ def test_what_kept_benchmarks_took_is_written_for_those_to_come(
     saved_runs.save(recorded())
     out = tmp_path / "costs.json"
     assert costs.main([str(saved_runs.path), "--out", str(out)]) == 0
-    (ended,) = recorded().ended
+    (ended,) = recorded().processes
     assert to_saved_names(vars(ended)) in json.loads(out.read_text())
 
 
@@ -290,7 +292,11 @@ def test_runs_of_an_older_version_open_and_report(older: SavedRuns) -> None:
         report = markdown_report(run)
         assert all(workload_named(name).title in report for name in summary.workloads)
         assert len(compare(run.records, run.records)) > 10
-    assert older.run(first.id).unsupported[0].reason.startswith("DuckDB's full-text search is an extension")
+    assert (
+        older.run(first.id)
+        .unsupported_steps[0]
+        .reason.startswith("DuckDB's full-text search is an extension")
+    )
     assert (
         len(older.processes()) == 10
         and older.costs().seconds(planned_trials(older.run(first.id).choice)[0]) > 0

@@ -17,7 +17,7 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.limits import Pause
 from lamella.core.bench.engine.place import OWNER, PREFIX, benchmark_folder, remove_abandoned_folders
-from lamella.core.bench.engine.protocol import Doing, Ended, Message, Unsupported
+from lamella.core.bench.engine.protocol import Message, ProcessUsage, StepStart, UnsupportedStep
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.workloads.tables import NEEDLE, SMALL
@@ -36,7 +36,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
     assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
     assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
     assert recording.records == records
-    assert [(gap.workload, gap.system) for gap in recording.unsupported] == [("needle", "sqlite-fts5")]
+    assert [(gap.workload, gap.system) for gap in recording.unsupported_steps] == [("needle", "sqlite-fts5")]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0
     assert list(tmp_path.iterdir()) == []
 
@@ -45,7 +45,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
 def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload("small", [5], ["sqlite"], 2, tmp_path, heard.append)
-    (ended,) = (message for message in heard if isinstance(message, Ended))
+    (ended,) = (message for message in heard if isinstance(message, ProcessUsage))
     assert (ended.workload, ended.system, ended.rows, ended.table_rows) == ("small", "sqlite", 5, 5)
     assert (ended.repeats, ended.steps) == (2, len(SMALL.steps))
     assert ended.seconds > sum(record.seconds for record in records)
@@ -59,7 +59,7 @@ def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -
 
     def hear(message: Message) -> None:
         heard.append(message)
-        if isinstance(message, Doing) and message.step == "read":
+        if isinstance(message, StepStart) and message.step == "read":
             pause.pause()
             idle_flush.set()
 
@@ -70,11 +70,11 @@ def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -
     assert idle_flush.wait(30)
     benchmark.join(0.5)
     assert benchmark.is_alive() and pause.is_paused
-    assert heard[-1] == Doing("sqlite", 2, 0, "read")
+    assert heard[-1] == StepStart("sqlite", 2, 0, "read")
     pause.resume()
     benchmark.join(30)
     assert not benchmark.is_alive()
-    assert isinstance(heard[-1], Ended)
+    assert isinstance(heard[-1], ProcessUsage)
 
 
 def test_a_paused_benchmark_can_be_cancelled(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
 
     def hear(message: Message) -> None:
         heard.append(message)
-        if isinstance(message, Doing) and message.step == "read":
+        if isinstance(message, StepStart) and message.step == "read":
             pause.pause()
             threading.Timer(2.5, pause.resume).start()
 
@@ -110,7 +110,7 @@ def test_what_does_not_take_part_is_told_once(tmp_path: Path) -> None:
     heard: list[Message] = []
     assert run_workload("small", [1, 2], ["sqlite-fts5"], 1, tmp_path, heard.append) == []
     (message,) = heard
-    assert isinstance(message, Unsupported)
+    assert isinstance(message, UnsupportedStep)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lamella.core.bench import registry
-from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, UnsupportedStep
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, Entry, MissingSystem, UnknownSystem, family_of
 from lamella.core.bench.systems.base import System, TableSystem
@@ -104,7 +104,7 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
     records = run_workload(UPDATE_ALL, [2, 5], ["pyarrow"], repeats=2, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert {record.operation for record in records} == {"create", "create_with_preparation", "read"}
-    messages = [message for message in heard if isinstance(message, Unsupported)]
+    messages = [message for message in heard if isinstance(message, UnsupportedStep)]
     assert [message.step for message in messages] == ["update", "update_by_row_id"]
     assert all("rewrit" in message.reason for message in messages)
 
@@ -114,7 +114,7 @@ def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(t
     heard: list[Message] = []
     systems = ["pyarrow", "sqlite"]
     records = run_workload("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
-    (message,) = (message for message in heard if isinstance(message, Unsupported))
+    (message,) = (message for message in heard if isinstance(message, UnsupportedStep))
     assert message.system == "pyarrow" and "does not support entities" in message.reason
     assert {record.system for record in records} == {"sqlite"}
 

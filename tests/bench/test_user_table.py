@@ -19,7 +19,7 @@ from lamella.app.commands.bench import source_of, workload_of_table
 from lamella.core.bench import registry
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, Part, part_of
-from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, UnsupportedStep
 from lamella.core.bench.registry import FAMILIES, family_of, workload_named
 from lamella.core.bench.results.compare import ratios
 from lamella.core.bench.workloads.model import Workload
@@ -274,7 +274,7 @@ def test_a_table_of_a_store_is_measured_by_its_name(tmp_path: Path) -> None:
     assert workload.title == "flights where n is more than 10 and word is AA"
     choice = Choice((part_of(workload, ["lamella", "sqlite"], repeats=1),), folder=tmp_path)
     records = runner.run(choice, heard.append)
-    assert not [message for message in heard if isinstance(message, (Failure, Unsupported))]
+    assert not [message for message in heard if isinstance(message, (Failure, UnsupportedStep))]
     assert {(record.system, record.operation) for record in records} == {
         (name, operation.id) for name in ("lamella", "sqlite") for operation in workload.operations
     }

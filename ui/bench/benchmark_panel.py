@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.bench.engine.choice import Choice
-from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.engine.protocol import Message, StepStart
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.results.store import SavedRuns
@@ -168,7 +168,7 @@ class BenchmarkBar(QFrame):
         self._estimate = seconds
         self._tell()
 
-    def doing(self, message: Doing, workload: str) -> None:
+    def doing(self, message: StepStart, workload: str) -> None:
         """Show what is being measured. `workload` is its title if there are several, otherwise empty."""
         where = f"{workload}: " if workload else ""
         step, repeat = message.step.replace("_", " "), message.repeat + 1
@@ -424,7 +424,7 @@ class BenchmarkPanel(QWidget):
         for message in messages:
             self.benchmarks.take(message)
         self._pass_over(len(self.benchmarks.last.records) if self.benchmarks.last else 0)
-        doing = [message for message in messages if isinstance(message, Doing)]
+        doing = [message for message in messages if isinstance(message, StepStart)]
         if doing and self._benchmark is not None:
             self.benchmarks.set_under_way(doing[-1].rows)
             self.bar.doing(doing[-1], self.benchmarks.title if len(self._benchmark.choice.parts) > 1 else "")

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from lamella.core.bench.engine.judge import point_of
-from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import (
+    WRONG,
+    Failure,
+    Measurement,
+    Message,
+    Surroundings,
+    UnsupportedStep,
+)
 from lamella.core.bench.registry import WORKLOADS, entry_named, workload_named
 from lamella.core.bench.results.compare import Multiple, Ratio, multiples, ratios_between, reference_of
 from lamella.core.bench.results.figures import in_order, shown_rows
@@ -64,7 +71,7 @@ class BenchmarkResults:
     workload: Workload
     records: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    unsupported_steps: list[Unsupported] = field(default_factory=list)
+    unsupported_steps: list[UnsupportedStep] = field(default_factory=list)
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     planned_sizes: tuple[int, ...] = ()
@@ -89,7 +96,7 @@ class BenchmarkResults:
 
     def take(self, message: Message) -> None:
         match message:
-            case Measured(record):
+            case Measurement(record):
                 self.records.append(record)
                 self.tally.take(record)
             case Failure():
@@ -98,7 +105,7 @@ class BenchmarkResults:
                 by_system.setdefault(message.system, {})[message.rows] = message
                 if message.kind == WRONG:
                     self.tally.withdraw(point_of(message))
-            case Unsupported():
+            case UnsupportedStep():
                 if message not in self.unsupported_steps:
                     self.unsupported_steps.append(message)
             case Surroundings():
@@ -151,9 +158,9 @@ def samples_of(workload: Workload) -> dict[str | None, str]:
     return CALLS if asks_questions(workload) else SAMPLES
 
 
-def lost_words(message: Failure | Unsupported) -> str:
+def lost_words(message: Failure | UnsupportedStep) -> str:
     """The text in place of a missing value."""
-    if isinstance(message, Unsupported):
+    if isinstance(message, UnsupportedStep):
         return f"not supported: {message.reason}"
     return f"{message.kind}: {message.message}"
 
@@ -269,7 +276,7 @@ def _published_series(workload: str, operation: str, quantity: Quantity, last: i
     for place, line in enumerate(lines):
         title = line.title
         if titles.count(title) > 1:
-            title = f"{title} ({line.published_as or place + 1})"
+            title = f"{title} ({line.published_name or place + 1})"
         before = [earlier.system for earlier in lines[:place]]
         series = published_series(line)
         points = tuple(point for point in series.points if not last or point.rows <= last)
@@ -306,7 +313,7 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
     """What replaces a missing bar: a failure, at one size or any, or the reason why nothing was measured."""
-    failures: dict[str, Failure | Unsupported] = {
+    failures: dict[str, Failure | UnsupportedStep] = {
         gap.system: gap for gap in results.unsupported_steps if gap.step == operation
     }
     failures |= {
@@ -374,8 +381,8 @@ def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
     """The results of a saved run, by workload."""
     samples = by_workload(run.samples)
     messages: dict[str, list[Message]] = {}
-    everything: Sequence[Failure | Unsupported | Surroundings]
-    everything = (*run.failures, *run.unsupported, *run.surroundings)
+    everything: Sequence[Failure | UnsupportedStep | Surroundings]
+    everything = (*run.failures, *run.unsupported_steps, *run.surroundings)
     for message in everything:
         messages.setdefault(message.workload, []).append(message)
     return {

@@ -13,7 +13,7 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.engine.limits import Pause
-from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Measurement, Message, Surroundings, UnsupportedStep
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.run import Recording
@@ -160,9 +160,9 @@ class Benchmarks:
 
 def _workload_of(message: Message) -> str:
     match message:
-        case Measured(record):
+        case Measurement(record):
             return record.workload
-        case Failure() | Unsupported() | Surroundings():
+        case Failure() | UnsupportedStep() | Surroundings():
             return message.workload
     return ""
 
@@ -209,8 +209,8 @@ class RunSaving(QObject):
         if run is None or run.choice is None:
             raise BadData(f"Run {number} has workloads that this version does not know")
         recording = Recording(
-            run.choice, run.started, list(run.records), list(run.failures), list(run.unsupported),
-            list(run.surroundings), list(run.ended),
+            run.choice, run.started, list(run.records), list(run.failures), list(run.unsupported_steps),
+            list(run.surroundings), list(run.processes),
         )  # fmt: skip
         return recording, results_of(run)
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.bench.engine.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, Unsupported
+from lamella.core.bench.engine.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG, Failure, UnsupportedStep
 from lamella.core.bench.results.compare import Ratio
 from lamella.core.bench.results.figures import in_order, shown_rows, shown_seconds
 from lamella.core.bench.results.records import Summary
@@ -43,7 +43,7 @@ class Finding:
 
 
 def findings(
-    failures: Sequence[Failure], ratios: Sequence[Ratio], unsupported: Sequence[Unsupported]
+    failures: Sequence[Failure], ratios: Sequence[Ratio], unsupported: Sequence[UnsupportedStep]
 ) -> list[Finding]:
     """All sentences, failures first: readers of the ratios should know which systems are missing."""
     findings = [of_failure(failure) for failure in failures] + [of_ratio(ratio) for ratio in ratios]
@@ -66,7 +66,7 @@ def of_ratio(ratio: Ratio) -> Finding:
     return Finding(f"{sign} {ratio.verdict}", ratio.sentence, color)
 
 
-def unsupported_findings(unsupported: Iterable[Unsupported]) -> list[Finding]:
+def unsupported_findings(unsupported: Iterable[UnsupportedStep]) -> list[Finding]:
     """One sentence for all steps that a system lacks for the same reason."""
     steps: dict[tuple[str, str], list[str]] = {}
     for gap in unsupported:

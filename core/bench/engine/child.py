@@ -22,10 +22,10 @@ from lamella.core.bench.engine.limits import NO_LIMITS, START_SECONDS, Limits, P
 from lamella.core.bench.engine.protocol import (
     CRASHED,
     LIMIT,
-    Doing,
     Failure,
     Message,
     Spec,
+    StepStart,
     Surroundings,
     from_line,
 )
@@ -52,7 +52,7 @@ class Child:
     ) -> None:
         self.spec, self.listener, self.job = spec, listener, job
         self._limits, self._pause = limits, pause or Pause()
-        self._last = Doing(spec.system, spec.rows, spec.repeats[0], spec.steps[0])
+        self._last = StepStart(spec.system, spec.rows, spec.repeats[0], spec.steps[0])
         self._has_failed = False
 
     def run(self) -> None:
@@ -77,10 +77,10 @@ class Child:
             _say(process.stdin, self.spec.to_json())
             for line in process.stdout:
                 message = from_line(line)
-                if isinstance(message, (Surroundings, Doing)):
+                if isinstance(message, (Surroundings, StepStart)):
                     watch.stop_looking()
                 self._pass_on(message)
-                if isinstance(message, Doing):
+                if isinstance(message, StepStart):
                     self._pause.wait(self.job)
                     watch.begin()
                     _say(process.stdin, "begin")
@@ -92,7 +92,7 @@ class Child:
                 self._pass_on(self._failure(str(error), line))
 
     def _pass_on(self, message: Message) -> None:
-        if isinstance(message, Doing):
+        if isinstance(message, StepStart):
             self._last = message
         self._has_failed = self._has_failed or isinstance(message, Failure)
         self.listener(message)

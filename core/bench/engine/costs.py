@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from lamella.core.bench.engine.choice import Choice, Trial, plan_trials
-from lamella.core.bench.engine.protocol import Doing, Ended
+from lamella.core.bench.engine.protocol import ProcessUsage, StepStart
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import shown_bytes
 from lamella.core.bench.results.records import from_saved_names, to_saved_names
@@ -57,7 +57,7 @@ class Point:
     disk_bytes: float
 
     @classmethod
-    def of(cls, step_end: Ended) -> Point:
+    def of(cls, step_end: ProcessUsage) -> Point:
         steps = step_end.repeats * step_end.steps
         seconds = max(LEAST_STEP_SECONDS, (step_end.seconds - START_SECONDS) / steps)
         memory = max(0, step_end.memory_bytes - BYTES_AT_REST)
@@ -74,7 +74,7 @@ ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 
 
 class Costs:
-    def __init__(self, ends: Iterable[Ended]) -> None:
+    def __init__(self, ends: Iterable[ProcessUsage]) -> None:
         """If a size of a workload and system was measured several times, the last measurement counts."""
         by_system: dict[tuple[str, str], dict[int, Point]] = {}
         for end in ends:
@@ -103,20 +103,24 @@ class Costs:
         return max((_along(_rising(points, of), size, of_row) for points in lines), default=of_row * size)
 
 
-def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
+def shipped_costs(newer: Iterable[ProcessUsage] = ()) -> Costs:
     """The costs measured for this release, overridden by `newer` ones, which come oldest first."""
     return Costs([*shipped_processes(), *newer])
 
 
 @cache
-def shipped_processes() -> Sequence[Ended]:
+def shipped_processes() -> Sequence[ProcessUsage]:
     source = files("lamella.resources") / "bench" / "costs.json"
-    return tuple(Ended(**from_saved_names(item)) for item in json.loads(source.read_text(encoding="utf-8")))
+    return tuple(
+        ProcessUsage(**from_saved_names(item)) for item in json.loads(source.read_text(encoding="utf-8"))
+    )
 
 
-def to_json(ends: Iterable[Ended]) -> str:
+def to_json(ends: Iterable[ProcessUsage]) -> str:
     """The text of the shipped file: a line for each workload, system and size, with its last measurement."""
-    last: Mapping[Any, Ended] = {(end.workload, end.system, end.rows, end.table_rows): end for end in ends}
+    last: Mapping[Any, ProcessUsage] = {
+        (end.workload, end.system, end.rows, end.table_rows): end for end in ends
+    }
     lines = (json.dumps(to_saved_names(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -282,7 +286,7 @@ class Clock:
         self._trial = trial
         self._tell(self._before)
 
-    def step(self, doing: Doing) -> None:
+    def step(self, doing: StepStart) -> None:
         assert self._trial is not None
         steps, repeats = self._trial.steps, self._trial.repeats
         steps_before = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from lamella.core.bench.engine.protocol import WRONG, Expected, Failure
+from lamella.core.bench.engine.protocol import WRONG, ExpectedAnswer, Failure
 from lamella.core.bench.registry import entry_named, family_of
 from lamella.core.bench.results.records import Point, Record, Sample
 from lamella.core.bench.workloads.model import Workload
@@ -33,7 +33,7 @@ class Judge:
     def knows(self, operation: str, rows: int) -> bool:
         return (operation, rows) in self._answers
 
-    def learn(self, message: Expected) -> None:
+    def learn(self, message: ExpectedAnswer) -> None:
         self._answers.setdefault((message.operation, message.rows), _Right(message.checksum))
 
     def objection(self, record: Record) -> Failure | None:
@@ -80,7 +80,7 @@ def _checksum_text(checksum: str) -> str:
     return f"{rows} rows with checksum {digest}" if digest else rows
 
 
-def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[Expected]:
+def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[ExpectedAnswer]:
     """The right answers of operations, as far as they are known beforehand. For tables, operations with the
     same answer are computed once."""
     expected, answers = family_of(workload).answer_function, dict[Any, str]()
@@ -91,4 +91,4 @@ def expectations(workload: Workload, operations: Sequence[str], rows: int) -> It
         same = operation.answer if workload.family == "table" else name
         if same not in answers:
             answers[same] = expected(workload, operation, rows)
-        yield Expected(name, rows, answers[same])
+        yield ExpectedAnswer(name, rows, answers[same])

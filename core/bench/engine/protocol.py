@@ -1,7 +1,7 @@
 """The line protocol between a runner and its child process.
 
-Input of the child: the `Spec` as one line of JSON, then a line "begin" in answer to each `Doing`. At the end
-of its input the runner is gone, and the child ends. Output: one message per line, as JSON.
+Input of the child: the `Spec` as one line of JSON, then a line "begin" in answer to each `StepStart`. At the
+end of its input the runner is gone, and the child ends. Output: one message per line, as JSON.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Doing:
+class StepStart:
     """A step that a child will begin as soon as the runner allows it."""
 
     system: str
@@ -58,7 +58,7 @@ class Doing:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     record: Record
 
 
@@ -67,7 +67,7 @@ FAILED, CRASHED, WRONG, LIMIT, TOO_LARGE = "failed", "crashed", "wrong answer", 
 exceeded, and a size that was not tried because it does not fit."""
 
 
-ANSWERED_BY = "answered_by"
+STAND_IN = "answered_by"
 """A key in the environment of a system that another program stands in for: the name of that program."""
 
 
@@ -86,7 +86,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Unsupported:
+class UnsupportedStep:
     """A step that a system does not support, and why."""
 
     workload: str
@@ -107,7 +107,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessUsage:
     """A child process that has finished: how long it ran, including its start, and its peaks of memory and
     disk space."""
 
@@ -123,7 +123,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedAnswer:
     """The checksum of the right answer, computed from the data itself."""
 
     operation: str
@@ -131,25 +131,31 @@ class Expected:
     checksum: str
 
 
-Message = Doing | Measured | Failure | Unsupported | Surroundings | Expected | Ended
+Message = StepStart | Measurement | Failure | UnsupportedStep | Surroundings | ExpectedAnswer | ProcessUsage
 
-_KINDS: dict[str, type[Message]] = {
-    kind.__name__.lower(): kind
-    for kind in (Doing, Measured, Failure, Unsupported, Surroundings, Expected, Ended)
+_EVENTS: dict[str, type[Message]] = {
+    "step": StepStart,
+    "measurement": Measurement,
+    "failure": Failure,
+    "unsupported": UnsupportedStep,
+    "surroundings": Surroundings,
+    "answer": ExpectedAnswer,
+    "end": ProcessUsage,
 }
+_NAMES = {kind: name for name, kind in _EVENTS.items()}
 
 
 def to_line(message: Message) -> str:
-    return json.dumps({"event": type(message).__name__.lower(), **asdict(message)}) + "\n"
+    return json.dumps({"event": _NAMES[type(message)], **asdict(message)}) + "\n"
 
 
 def from_line(line: str) -> Message:
     """The message in a line. Raises BadData for a line that is none."""
     try:
         item = json.loads(line)
-        kind = _KINDS[item.pop("event")]
-        if kind is Measured:
-            return Measured(Record.from_dict(item["record"]))
+        kind = _EVENTS[item.pop("event")]
+        if kind is Measurement:
+            return Measurement(Record.from_dict(item["record"]))
         return kind(**item)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadData(

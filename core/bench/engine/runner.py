@@ -23,17 +23,17 @@ from lamella.core.bench.engine.judge import Judge
 from lamella.core.bench.engine.limits import Limits, Pause, most_memory
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.engine.protocol import (
-    ANSWERED_BY,
+    STAND_IN,
     TOO_LARGE,
-    Doing,
-    Ended,
-    Expected,
+    ExpectedAnswer,
     Failure,
-    Measured,
+    Measurement,
     Message,
+    ProcessUsage,
     Spec,
+    StepStart,
     Surroundings,
-    Unsupported,
+    UnsupportedStep,
 )
 from lamella.core.bench.registry import family_of, variant_name, workload_named
 from lamella.core.bench.results.records import Record
@@ -187,7 +187,7 @@ class WorkloadRun:
     _never: set[str] = field(default_factory=set)
     _variants: dict[str, str] = field(default_factory=dict)
     _failures: list[Failure] = field(default_factory=list)
-    _unsupported: set[Unsupported] = field(default_factory=set)
+    _unsupported_steps: set[UnsupportedStep] = field(default_factory=set)
     _of_child: list[Record] = field(default_factory=list)
 
     def run(self, trials: Sequence[Trial]) -> list[Record]:
@@ -207,9 +207,9 @@ class WorkloadRun:
         if not entry.takes(self.workload.family):
             why = family_of(self.workload).absent.get(trial.system)
             reason = why or f"{entry.title} does not support {self.workload.title.lower()}"
-            self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
+            self._receive(UnsupportedStep(self.workload.id, trial.system, trial.steps[0], reason))
         elif reason := self._objection(trial.system):
-            self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
+            self._receive(UnsupportedStep(self.workload.id, trial.system, trial.steps[0], reason))
         elif problem := self.under.problem(trial):
             self._out.add((trial.system, trial.rows))
             self._receive(self._too_large(trial, problem))
@@ -292,35 +292,37 @@ class WorkloadRun:
     def _receive(self, message: Message) -> None:
         message = self._with_variant(message)
         match message:
-            case Expected():
+            case ExpectedAnswer():
                 self._judge.learn(message)
                 return
             case Failure():
                 self._failures.append(message)
-            case Measured():
+            case Measurement():
                 message = self._judge_record(message)
-                if isinstance(message, Measured) and not self._judge.is_trusted(message.record):
+                if isinstance(message, Measurement) and not self._judge.is_trusted(message.record):
                     return
-            case Doing():
+            case StepStart():
                 self.under.clock.step(message)
-            case Unsupported():
-                if message in self._unsupported:
+            case UnsupportedStep():
+                if message in self._unsupported_steps:
                     return
-                self._unsupported.add(message)
+                self._unsupported_steps.add(message)
                 if message.step == self.workload.steps[0]:  # all other steps need it
                     self._never.add(message.system)
-            case Surroundings() | Ended():
+            case Surroundings() | ProcessUsage():
                 pass
         self.under.listener(message)
 
     def _with_variant(self, message: Message) -> Message:
         """The message with the name of the variant that really ran the system."""
-        if isinstance(message, (Unsupported, Expected, Ended)):  # estimates use the plain names
+        if isinstance(
+            message, (UnsupportedStep, ExpectedAnswer, ProcessUsage)
+        ):  # estimates use the plain names
             return message
-        if isinstance(message, Measured):
+        if isinstance(message, Measurement):
             return replace(message, record=replace(message.record, system=self._name(message.record.system)))
-        if isinstance(message, Surroundings) and ANSWERED_BY in message.environment:
-            self._variants[message.system] = str(message.environment[ANSWERED_BY])
+        if isinstance(message, Surroundings) and STAND_IN in message.environment:
+            self._variants[message.system] = str(message.environment[STAND_IN])
         return replace(message, system=self._name(message.system))
 
     def _name(self, system: str) -> str:
@@ -328,7 +330,7 @@ class WorkloadRun:
         variant = interpreter.variant if interpreter else ""
         return variant_name(system, variant or self._variants.get(system, ""))
 
-    def _judge_record(self, message: Measured) -> Measured | Failure:
+    def _judge_record(self, message: Measurement) -> Measurement | Failure:
         self._of_child.append(message.record)
         objection = self._judge.objection(message.record)
         if objection is None:
@@ -347,8 +349,8 @@ class WorkloadRun:
         )
 
 
-def _end_message(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
-    return Ended(
+def _end_message(trial: Trial, seconds: float, records: Sequence[Record]) -> ProcessUsage:
+    return ProcessUsage(
         workload=trial.workload.id,
         system=trial.system,
         rows=trial.rows,

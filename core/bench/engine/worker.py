@@ -20,14 +20,14 @@ from lamella.core.bench.engine.judge import expectations
 from lamella.core.bench.engine.machine import environment
 from lamella.core.bench.engine.measure import Cycle, Sample
 from lamella.core.bench.engine.protocol import (
-    ANSWERED_BY,
-    Doing,
+    STAND_IN,
     Failure,
-    Measured,
+    Measurement,
     Message,
     Spec,
+    StepStart,
     Surroundings,
-    Unsupported,
+    UnsupportedStep,
     to_line,
 )
 from lamella.core.bench.plain.step_gate import StepGate
@@ -75,7 +75,7 @@ class Worker:
             for repeat in self.spec.repeats:
                 self._repeat(system_class, repeat)
         except NotReady as error:
-            self.tell(Unsupported(self.spec.workload, self.spec.system, self.spec.steps[0], str(error)))
+            self.tell(UnsupportedStep(self.spec.workload, self.spec.system, self.spec.steps[0], str(error)))
         except Exception as error:  # noqa: BLE001 -- a system may fail in any way; it is reported
             self.tell(self._failure(error))
 
@@ -93,7 +93,7 @@ class Worker:
         spec, facts = self.spec, environment(self.spec.folder)
         version, by = system.answering_version(), system.stand_in()
         if by:
-            facts[ANSWERED_BY] = by
+            facts[STAND_IN] = by
         self.tell(Surroundings(spec.system, version, system.describe(), facts, spec.workload))
 
     def _expect(self) -> None:
@@ -105,7 +105,7 @@ class Worker:
         folder = self.spec.folder / str(repeat)
         system = system_class(folder, workload)
         for sample in self._samples(self._family.cycle(system, workload, self.spec.rows), repeat):
-            self.tell(Measured(self._record(sample, repeat, system.columns)))
+            self.tell(Measurement(self._record(sample, repeat, system.columns)))
         if self.spec.steps[-1] == workload.steps[-1] and folder.exists():
             place.remove_folder(folder)
 
@@ -113,10 +113,10 @@ class Worker:
         cannot = cycle.system.cannot
         for step in self.spec.steps:
             if step in cannot:
-                self.tell(Unsupported(self.spec.workload, self.spec.system, step, cannot[step]))
+                self.tell(UnsupportedStep(self.spec.workload, self.spec.system, step, cannot[step]))
                 continue
             self._current_step = (repeat, step)
-            self.tell(Doing(self.spec.system, self.spec.rows, repeat, step))
+            self.tell(StepStart(self.spec.system, self.spec.rows, repeat, step))
             _tidy_heap()
             self.wait()
             yield from cycle.step(step)

@@ -154,7 +154,7 @@ PLACES = {
 }
 
 _SQLITE = "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
-_DUMPED = "dumped at once with pickle's highest protocol; not durable (no sync)"
+_PICKLE_NOTE = "dumped at once with pickle's highest protocol; not durable (no sync)"
 
 DESCRIPTIONS = {
     "sqlite": _SQLITE,
@@ -170,6 +170,6 @@ DESCRIPTIONS = {
         "lines written with str and join, read by a loop over the file, split, and float; not durable "
         "(no sync)"
     ),
-    "pickle": f"one list of tuples, {_DUMPED}",
-    "pickle-obj": f"one list of objects with an attribute for each column, {_DUMPED}",
+    "pickle": f"one list of tuples, {_PICKLE_NOTE}",
+    "pickle-obj": f"one list of objects with an attribute for each column, {_PICKLE_NOTE}",
 }

@@ -69,8 +69,8 @@ class Worker:
         system = system_class(folder, self.columns)
         for step in self.spec["steps"]:
             self._current_step = (repeat, step)
-            doing = {name: self.spec[name] for name in ("system", "rows")}
-            self.tell("doing", dict(doing, repeat=repeat, step=step))
+            start = {name: self.spec[name] for name in ("system", "rows")}
+            self.tell("step", dict(start, repeat=repeat, step=step))
             self.wait()
             (self._create if step == "create" else self._read)(system, repeat)
         self._settle(system, repeat)
@@ -133,7 +133,7 @@ class Worker:
             checksum=digest,
             temperature="warm" if warm else "cold",
         )
-        self.tell("measured", {"record": dict(sample, **cost._asdict())})
+        self.tell("measurement", {"record": dict(sample, **cost._asdict())})
 
     def _at(self, repeat: int, **more: Any) -> Dict[str, Any]:
         own = {name: self.spec[name] for name in ("workload", "system", "rows")}

@@ -11,11 +11,11 @@ from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import (
     LIMIT,
     TOO_LARGE,
-    Doing,
     Failure,
     Message,
+    StepStart,
     Surroundings,
-    Unsupported,
+    UnsupportedStep,
 )
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record, write_json, write_text
@@ -29,17 +29,17 @@ class Console:
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
         self.failures: list[Failure] = []
-        self.unsupported_steps: list[Unsupported] = []
+        self.unsupported_steps: list[UnsupportedStep] = []
         self.surroundings: dict[str, dict[str, Any]] = {}
 
     def receive(self, message: Message) -> None:
         match message:
-            case Doing(system, rows, repeat, step):
+            case StepStart(system, rows, repeat, step):
                 self.say(f"{system}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")
             case Failure():
                 self.failures.append(message)
                 self.say(failure_line(message))
-            case Unsupported(_, system, step, reason):
+            case UnsupportedStep(_, system, step, reason):
                 self.unsupported_steps.append(message)
                 self.say(f"{system}, {step.replace('_', ' ')}: not supported. {reason}")
             case Surroundings():

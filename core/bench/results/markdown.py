@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.engine.protocol import Failure, Unsupported
+from lamella.core.bench.engine.protocol import Failure, UnsupportedStep
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import in_order, workload_about, workload_or_none, workload_title
 from lamella.core.bench.results.matrix import matrix_of, usual_samples
@@ -58,7 +58,7 @@ def _verdicts(run: SavedRun) -> list[str]:
         if (workload := workload_or_none(name)) is None or not tally.rows:
             continue
         failures = [failure for failure in run.failures if failure.workload == name]
-        unsupported = [gap for gap in run.unsupported if gap.workload == name]
+        unsupported = [gap for gap in run.unsupported_steps if gap.workload == name]
         matrix = matrix_of(
             workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
         )
@@ -130,13 +130,13 @@ def _differences(run: SavedRun) -> str:
 
 def _groups(run: SavedRun) -> dict[str, list[Sample]]:
     """The samples by workload; empty for workloads in which everything failed."""
-    outcomes: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
+    outcomes: list[Sample | Failure | UnsupportedStep] = [*run.samples, *run.failures, *run.unsupported_steps]
     groups = by_workload(run.samples)
     return {outcome.workload: groups.get(outcome.workload, []) for outcome in outcomes}
 
 
 def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:
-    all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
+    all_lost: list[Failure | UnsupportedStep] = [*run.unsupported_steps, *run.failures]
     missing = [loss for loss in all_lost if loss.workload == name]
     return [_heading(name), *_sample_tables(records), *not_measured_lines(missing)]
 
@@ -153,7 +153,7 @@ Reason = tuple[str, str]
 """A system, and what it does not support or what went wrong."""
 
 
-def not_measured_lines(missing: Sequence[Failure | Unsupported]) -> list[str]:
+def not_measured_lines(missing: Sequence[Failure | UnsupportedStep]) -> list[str]:
     """A paragraph of a page, or none: each reason once, with everything that it applies to."""
     places: dict[Reason, list[str]] = {}
     for loss in missing:
@@ -162,14 +162,14 @@ def not_measured_lines(missing: Sequence[Failure | Unsupported]) -> list[str]:
     return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _reason(loss: Failure | Unsupported) -> Reason:
-    if isinstance(loss, Unsupported):
+def _reason(loss: Failure | UnsupportedStep) -> Reason:
+    if isinstance(loss, UnsupportedStep):
         return loss.system, _sentence(loss.reason)
     return loss.system, f"**{loss.kind}**. {loss.message}"
 
 
-def _place(loss: Failure | Unsupported) -> str:
-    if isinstance(loss, Unsupported):
+def _place(loss: Failure | UnsupportedStep) -> str:
+    if isinstance(loss, UnsupportedStep):
         return loss.step.replace("_", " ")
     return f"{loss.operation.replace('_', ' ')}, {loss.rows:,} rows"
 

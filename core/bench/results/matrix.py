@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from lamella.core.bench.engine.protocol import Failure, Unsupported
+from lamella.core.bench.engine.protocol import Failure, UnsupportedStep
 from lamella.core.bench.registry import entry_named, family_of
 from lamella.core.bench.results.figures import (
     EQUAL_WITHIN,
@@ -225,7 +225,7 @@ class Matrices:
         statistic: str = "median",
         samples: str | None = None,
         failures: Iterable[Failure] = (),
-        unsupported: Iterable[Unsupported] = (),
+        unsupported: Iterable[UnsupportedStep] = (),
     ) -> Matrix:
         """The matrix of one size. `samples` is a key of `records.SAMPLES`."""
         lost = _reasons(failures, unsupported, rows)
@@ -279,7 +279,7 @@ def matrix_of(
     statistic: str = "median",
     samples: str | None = None,
     failures: Iterable[Failure] = (),
-    unsupported: Iterable[Unsupported] = (),
+    unsupported: Iterable[UnsupportedStep] = (),
 ) -> Matrix:
     """A single matrix, like `Matrices.matrix`."""
     return Matrices(workload, tally).matrix(rows, statistic, samples, failures, unsupported)
@@ -317,7 +317,7 @@ class _Pair(NamedTuple):
 
 
 def _reasons(
-    failures: Iterable[Failure], unsupported: Iterable[Unsupported], rows: int
+    failures: Iterable[Failure], unsupported: Iterable[UnsupportedStep], rows: int
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """The outcomes and notes of failures, by system and operation."""
     reasons = {(gap.system, gap.step): (ABSENT, f"not supported: {gap.reason}") for gap in unsupported}

@@ -43,15 +43,15 @@ class PublishedLine:
     """A published line of points. `operations` are the benchmark's own ones that it can be compared with,
     because their timers cover the same work.
 
-    `published_as` is its name in the document, if that says more than the operation. `quantity` is a field of
-    `Record`: seconds, or whatever else the points measure.
+    `published_name` is its name in the document, if that says more than the operation. `quantity` is a field
+    of `Record`: seconds, or whatever else the points measure.
     """
 
     workload: str
     system: str
     title: str
     operations: tuple[str, ...]
-    published_as: str
+    published_name: str
     note: str
     points: tuple[PublishedPoint, ...]
     source: str
@@ -83,7 +83,7 @@ def _published_line(document: dict[str, Any], item: dict[str, Any]) -> Published
         system=item["system"],
         title=item["title"],
         operations=tuple(item["operations"]),
-        published_as=item.get("published_as", ""),
+        published_name=item.get("published_as", ""),
         note=item["note"],
         points=tuple(map(_point, item["points"])),
         source=document["source"],
@@ -129,7 +129,7 @@ class Finding:
     """The result of one test: whether the claim holds, and what was measured, in words."""
 
     holds: bool
-    measured: str
+    measurement: str
 
 
 @cache
@@ -162,7 +162,7 @@ def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
         return NOT_MEASURED, ""
     outcomes = {finding.holds for finding in findings}
     verdict = PARTLY if len(outcomes) > 1 else REPRODUCED if outcomes == {True} else NOT_REPRODUCED
-    return verdict, "; ".join(finding.measured for finding in findings)
+    return verdict, "; ".join(finding.measurement for finding in findings)
 
 
 def _finding(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding | None:

@@ -13,7 +13,14 @@ from typing import Any
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.judge import trusted_samples
 from lamella.core.bench.engine.machine import machine_of
-from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import (
+    Failure,
+    Measurement,
+    Message,
+    ProcessUsage,
+    Surroundings,
+    UnsupportedStep,
+)
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.batches import Records
 from lamella.core.bench.results.figures import workload_title
@@ -24,7 +31,7 @@ from lamella.core.bench.results.records import Record, Sample
 class SavedRun:
     """`id` is 0 until it is saved. `choice` is None if this version no longer knows its workloads.
 
-    `ended` are the child processes of the benchmark, which serve to estimate later ones.
+    `processes` are the child processes of the benchmark, which serve to estimate later ones.
     """
 
     started: datetime
@@ -34,9 +41,9 @@ class SavedRun:
     choice: Choice | None
     records: Sequence[Record] = ()
     failures: tuple[Failure, ...] = ()
-    unsupported: tuple[Unsupported, ...] = ()
+    unsupported_steps: tuple[UnsupportedStep, ...] = ()
     surroundings: tuple[Surroundings, ...] = ()
-    ended: tuple[Ended, ...] = ()
+    processes: tuple[ProcessUsage, ...] = ()
     note: str = ""
     id: int = 0
 
@@ -121,23 +128,23 @@ class Recording:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     records: list[Record] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    unsupported: list[Unsupported] = field(default_factory=list)
+    unsupported_steps: list[UnsupportedStep] = field(default_factory=list)
     surroundings: list[Surroundings] = field(default_factory=list)
-    ended: list[Ended] = field(default_factory=list)
+    processes: list[ProcessUsage] = field(default_factory=list)
     _start_time: float = field(default_factory=monotonic)
 
     def receive(self, message: Message) -> None:
         match message:
-            case Measured(record):
+            case Measurement(record):
                 self.records.append(record)
             case Failure():
                 self.failures.append(message)
-            case Unsupported():
-                self.unsupported.append(message)
+            case UnsupportedStep():
+                self.unsupported_steps.append(message)
             case Surroundings():
                 self._introduce(message)
-            case Ended():
-                self.ended.append(message)
+            case ProcessUsage():
+                self.processes.append(message)
 
     def run(self) -> SavedRun:
         """The run with its results so far: the benchmark may still run, be over or have been stopped."""
@@ -149,9 +156,9 @@ class Recording:
             choice=self.choice,
             records=tuple(trusted_samples(self.records, self.failures)),
             failures=tuple(self.failures),
-            unsupported=tuple(self.unsupported),
+            unsupported_steps=tuple(self.unsupported_steps),
             surroundings=tuple(self.surroundings),
-            ended=tuple(self.ended),
+            processes=tuple(self.processes),
         )
 
     def _introduce(self, new: Surroundings) -> None:
@@ -184,9 +191,9 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
         choice=None,
         records=tuple(record for run in runs for record in run.records if counts(run, record)),
         failures=tuple(failure for run in runs for failure in run.failures if counts(run, failure)),
-        unsupported=tuple(dict.fromkeys(gap for run in runs for gap in run.unsupported)),
+        unsupported_steps=tuple(dict.fromkeys(gap for run in runs for gap in run.unsupported_steps)),
         surroundings=tuple(environment for run in runs for environment in run.surroundings),
-        ended=tuple(end for run in runs for end in run.ended),
+        processes=tuple(end for run in runs for end in run.processes),
         note=" ".join(run.note for run in runs if run.note),
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import machine_of
-from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
+from lamella.core.bench.engine.protocol import Failure, ProcessUsage, Surroundings, UnsupportedStep
 from lamella.core.bench.registry import UnknownWorkload, accepted_name, plain_name
 from lamella.core.bench.results.batches import (
     COLUMNS,
@@ -174,9 +174,9 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
     for table, items in (
         ("batches", [_batch_row(batch) for batch in batches_of(run.records)]),
         ("failures", [vars(failure) for failure in run.failures]),
-        ("unsupported", [vars(gap) for gap in run.unsupported]),
+        ("unsupported", [vars(gap) for gap in run.unsupported_steps]),
         ("surroundings", [_surroundings_row(surrounding) for surrounding in run.surroundings]),
-        ("ended", [vars(end) for end in run.ended]),
+        ("ended", [vars(end) for end in run.processes]),
     ):
         insert_rows(connection, table, [{"run": number, **to_saved_names(item)} for item in items])
     return number
@@ -202,9 +202,9 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
         parse_row(SavedRun, vars(run)),
         records=Records((*_of_version_1(connection, number), *_batches(connection, number))),
         failures=tuple(parse_row(Failure, item) for item in of("failures")),
-        unsupported=tuple(parse_row(Unsupported, item) for item in of("unsupported")),
+        unsupported_steps=tuple(parse_row(UnsupportedStep, item) for item in of("unsupported")),
         surroundings=tuple(map(_surroundings, of("surroundings"))),
-        ended=tuple(parse_row(Ended, item) for item in of("ended")),
+        processes=tuple(parse_row(ProcessUsage, item) for item in of("ended")),
     )
 
 
@@ -409,8 +409,8 @@ def _calls(text: str) -> tuple[tuple[float, ...], Figures | None]:
     return ((), parse_row(Figures, value)) if isinstance(value, dict) else (seconds_of(value), None)
 
 
-def process_of(row: dict[str, Any]) -> Ended:
-    return parse_row(Ended, {name: value for name, value in row.items() if name != "run"})
+def process_of(row: dict[str, Any]) -> ProcessUsage:
+    return parse_row(ProcessUsage, {name: value for name, value in row.items() if name != "run"})
 
 
 def _surroundings_row(surroundings: Surroundings) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lamella.core.bench.engine.costs import Costs, shipped_costs
-from lamella.core.bench.engine.protocol import Ended
+from lamella.core.bench.engine.protocol import ProcessUsage
 from lamella.core.bench.results.records import STATISTICS, Sample, Summary, by_call, spread, summaries
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.run_tables import (
@@ -107,7 +107,7 @@ class SavedRuns:
         """The costs of the child processes of all saved runs, over the shipped ones."""
         return shipped_costs(self.processes())
 
-    def processes(self) -> list[Ended]:
+    def processes(self) -> list[ProcessUsage]:
         """The child processes of all saved runs, oldest first."""
         return self._rows(SELECT_PROCESSES, process_of)
 

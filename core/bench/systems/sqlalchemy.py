@@ -36,7 +36,7 @@ from sqlalchemy.types import TypeEngine
 
 from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.systems.rows import object_blocks, tuple_blocks
-from lamella.core.bench.systems.sqlite import AsPublished
+from lamella.core.bench.systems.sqlite import PublishedSettings
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
 
@@ -76,7 +76,7 @@ class SQLAlchemyTable(TableSystem):
 
 
 def _set_up(connection: sqlite3.Connection, _: object) -> None:
-    for pragma in AsPublished.pragmas:
+    for pragma in PublishedSettings.pragmas:
         connection.execute(pragma)
 
 
@@ -90,7 +90,7 @@ class SQLAlchemyCore(SQLAlchemyTable):
     id = "sqlalchemy-core"
     description = (
         "one engine, executemany of insert and of update with bound parameters, rows as named tuples, on "
-        f"the same SQLite as sqlite: {AsPublished.describe()}"
+        f"the same SQLite as sqlite: {PublishedSettings.describe()}"
     )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -190,7 +190,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
     id = "sqlalchemy-orm"
     description = (
         "a declarative class, bulk insert and bulk update by primary key through a session, rows as "
-        f"mapped objects, on the same SQLite as sqlite: {AsPublished.describe()}"
+        f"mapped objects, on the same SQLite as sqlite: {PublishedSettings.describe()}"
     )
 
     def __init__(self, folder: Path, workload: Workload) -> None:

@@ -42,7 +42,7 @@ class SQLiteFile(System):
         return True
 
 
-class AsPublished(SQLiteFile):
+class PublishedSettings(SQLiteFile):
     """The settings of the published notebooks, on every connection that writes.
 
     (The notebook of the full update omits the pragmas on the connection that updates; its published update
@@ -54,7 +54,7 @@ class AsPublished(SQLiteFile):
     description = "synchronous=OFF, journal in memory: not durable; a crash in a commit can corrupt the file"
 
 
-class AsDeployed(SQLiteFile):
+class DeployedSettings(SQLiteFile):
     """The settings for deployments in which data must not be lost."""
 
     id = "sqlite-wal"
@@ -126,10 +126,10 @@ class SQLiteTable(SQLiteFile, SQLiteReads):
         return "REAL" if self.workload.dtype_of(name).kind == "f" else "INTEGER"
 
 
-class SQLite(AsPublished, SQLiteTable): ...
+class SQLite(PublishedSettings, SQLiteTable): ...
 
 
-class SQLiteWal(AsDeployed, SQLiteTable): ...
+class SQLiteWal(DeployedSettings, SQLiteTable): ...
 
 
 def _update(names: Sequence[str], key: str) -> str:
@@ -140,7 +140,7 @@ def _update(names: Sequence[str], key: str) -> str:
 Objects = list[Any]
 
 
-class SQLiteObjects(AsPublished, SQLiteTable):
+class SQLiteObjects(PublishedSettings, SQLiteTable):
     """Like plain SQLite, but loaded rows become objects."""
 
     id = "sqlite-obj"

@@ -29,7 +29,7 @@ from lamella.core.bench.systems.sql import (
     SQLEntityQueries,
     sql_questions,
 )
-from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.systems.sqlite import DeployedSettings, PublishedSettings, SQLiteFile
 from lamella.core.bench.workloads import entity_text
 from lamella.core.bench.workloads.entities import SCHEMA, entities
 from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
@@ -83,10 +83,10 @@ class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
         self._connection.commit()
 
 
-class SQLiteEntities(AsPublished, SQLiteEntitiesFile): ...
+class SQLiteEntities(PublishedSettings, SQLiteEntitiesFile): ...
 
 
-class SQLiteWalEntities(AsDeployed, SQLiteEntitiesFile): ...
+class SQLiteWalEntities(DeployedSettings, SQLiteEntitiesFile): ...
 
 
 def as_row(entity: Entity) -> tuple[Any, ...]:
@@ -154,13 +154,13 @@ class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
         return [key for (key,) in self._connection.execute(sql, (f"{prefix}/", f"{prefix}0"))]
 
 
-class SQLiteCatalog(AsPublished, SQLiteCatalogFile): ...
+class SQLiteCatalog(PublishedSettings, SQLiteCatalogFile): ...
 
 
-class SQLiteWalCatalog(AsDeployed, SQLiteCatalogFile): ...
+class SQLiteWalCatalog(DeployedSettings, SQLiteCatalogFile): ...
 
 
-class SQLiteQuestions(AsPublished, QuestionSystem):
+class SQLiteQuestions(PublishedSettings, QuestionSystem):
     def open(self, writing: bool) -> None:
         """Always open for writing: some questions create an index, or commit before they are timed."""
         super().open(writing=True)
@@ -228,7 +228,7 @@ def _read(name: str, values: Sequence[Any]) -> pa.Array:
 PAYLOAD_NAMES = ", ".join(PAYLOAD_SCHEMA.names)
 
 
-class SQLiteMemory(AsPublished, EntityMemory):
+class SQLiteMemory(PublishedSettings, EntityMemory):
     @classmethod
     def describe(cls) -> str:
         return f"{super().describe()}; answers in tuples"
@@ -253,7 +253,7 @@ class SQLiteMemory(AsPublished, EntityMemory):
         return [row[0] for row in answer]
 
 
-class SQLiteStorage(AsPublished, EntityStorage):
+class SQLiteStorage(PublishedSettings, EntityStorage):
     @classmethod
     def describe(cls) -> str:
         return f"{super().describe()}; lists and nested objects as JSON text, answers in tuples"
@@ -384,7 +384,7 @@ _READ_TRIP = [
 ]
 
 
-class SQLiteTaxi(AsPublished, TaxiSystem):
+class SQLiteTaxi(PublishedSettings, TaxiSystem):
     """Imports each file in one transaction, like `.import` of SQLite's shell. Empty cells stay empty text."""
 
     def fill(self, rows: int) -> None:
@@ -415,7 +415,7 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
         return answer
 
 
-class SQLiteTransfer(AsPublished, TransferSystem):
+class SQLiteTransfer(PublishedSettings, TransferSystem):
     """Uses Python's modules for SQLite and CSV: rows pass through as Python tuples."""
 
     cannot: ClassVar[Mapping[str, str]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.bench.systems.sqlite import AsDeployed, AsPublished, SQLiteFile
+from lamella.core.bench.systems.sqlite import DeployedSettings, PublishedSettings, SQLiteFile
 from lamella.core.bench.workloads import user_table
 from lamella.core.bench.workloads.conditions import Logic, Subject, SystemOperand, compile_condition
 from lamella.core.filters.kinds import Kind
@@ -131,10 +131,10 @@ class SQLiteUserTableFile(SQLiteFile, user_table.UserTableSystem):
         return compile_condition(self.table_copy.where, operand, SqliteOperand.logic, self.table_copy.nan)
 
 
-class SQLiteUserTable(AsPublished, SQLiteUserTableFile): ...
+class SQLiteUserTable(PublishedSettings, SQLiteUserTableFile): ...
 
 
-class SQLiteWalUserTable(AsDeployed, SQLiteUserTableFile): ...
+class SQLiteWalUserTable(DeployedSettings, SQLiteUserTableFile): ...
 
 
 def _affinity(kind: pa.DataType) -> str:

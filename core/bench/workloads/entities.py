@@ -176,16 +176,16 @@ ENTITY_CHANGES = Workload(
     published_rows=(1_000, 10_000, 100_000),
 )
 
-GOT, SET, INCREMENTED, PUSHED, GONE = (
+GET_PICK, SET_PICK, INCREMENT_PICK, PUSH_PICK, DELETE_PICK = (
     Pick(name, SINGLES) for name in ("get", "set", "increment", "push", "delete")
 )
 
-SET_SEVERAL, ADDED, PULLED, UNSET = (
+SET_SEVERAL_PICK, ADD_TO_SET_PICK, PULL_PICK, UNSET_PICK = (
     Pick(name, SINGLES) for name in ("set several", "add to set", "pull", "unset")
 )
 
-GONE_TOGETHER = Pick("delete together", DELETION_BATCHES.size * DELETION_BATCHES.times)
-STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
+JOINT_DELETE_PICK = Pick("delete together", DELETION_BATCHES.size * DELETION_BATCHES.times)
+STATUS, TAG, COMMON_TAG, UNSET_FIELD = "featured", "kelp", "cedar", "about"
 SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
 
 Entities = dict[int, Entity]
@@ -196,7 +196,7 @@ def right_answer(workload: Workload, operation: Operation, rows: int) -> str:
     """Return the checksum of all entities after an operation; for one that reads, of the entities read."""
     if operation.id in ("get", "get_again"):
         data = entities(0, rows)
-        return digest(data[number] for number in numbers(GOT, workload, rows))
+        return digest(data[number] for number in numbers(GET_PICK, workload, rows))
     return _digests(workload.id, rows)[operation.id]
 
 
@@ -216,7 +216,7 @@ def batches(step: str, rows: int) -> list[list[Entity]]:
 def deletion_batches(count: int, workload: Workload) -> list[list[int]]:
     """Return which of `count` entities are deleted in batches, by their positions in the order in which they
     were added, one list per commit."""
-    ids_of_rows = numbers(GONE_TOGETHER, workload, count)
+    ids_of_rows = numbers(JOINT_DELETE_PICK, workload, count)
     return [
         ids_of_rows[start : start + DELETION_BATCHES.size]
         for start in range(0, len(ids_of_rows), DELETION_BATCHES.size)
@@ -258,7 +258,7 @@ def _do(step: str, data: Entities, workload: Workload, rows: int) -> None:
     elif step == "create_one":
         data.update(enumerate(entities(rows, SINGLES), start=rows))
     elif step == "delete_one":
-        for number in numbers(GONE, workload, rows):
+        for number in numbers(DELETE_PICK, workload, rows):
             del data[number]
     elif step == "delete_hundred":
         ids = list(data)
@@ -271,21 +271,21 @@ def _do(step: str, data: Entities, workload: Workload, rows: int) -> None:
 
 
 _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
-    "update_set": (SET, lambda before: {"status": STATUS}),
-    "update_inc": (INCREMENTED, lambda before: {"views": before["views"] + 1}),
-    "update_push": (PUSHED, lambda before: {"tags": [*before["tags"], TAG]}),
-    "update_set_several": (SET_SEVERAL, lambda before: SEVERAL),
+    "update_set": (SET_PICK, lambda before: {"status": STATUS}),
+    "update_inc": (INCREMENT_PICK, lambda before: {"views": before["views"] + 1}),
+    "update_push": (PUSH_PICK, lambda before: {"tags": [*before["tags"], TAG]}),
+    "update_set_several": (SET_SEVERAL_PICK, lambda before: SEVERAL),
     "update_add_to_set": (
-        ADDED,
+        ADD_TO_SET_PICK,
         lambda before: {
             "tags": before["tags"] if COMMON_TAG in before["tags"] else [*before["tags"], COMMON_TAG]
         },
     ),
     "update_pull": (
-        PULLED,
+        PULL_PICK,
         lambda before: {"tags": [tag for tag in before["tags"] if tag != before["tags"][0]]},
     ),
-    "update_unset": (UNSET, lambda before: {FORGOTTEN: None}),
+    "update_unset": (UNSET_PICK, lambda before: {UNSET_FIELD: None}),
 }
 
 
@@ -298,7 +298,7 @@ class EntityCycle(Cycle[EntitySystem]):
         yield from ()
 
     def get(self) -> Iterator[Sample]:
-        works = [partial(self.system.get, row_id) for row_id in self._ids(GOT)]
+        works = [partial(self.system.get, row_id) for row_id in self._ids(GET_PICK)]
         self.system.open(writing=False)
         answers, cost = measure_each(works, float("inf"))
         again, cost_again = measure_each(works, float("inf"))
@@ -315,34 +315,38 @@ class EntityCycle(Cycle[EntitySystem]):
         )
 
     def update_set(self) -> Iterator[Sample]:
-        yield from self._each_row("update_set", SET, lambda i: self.system.set_fields(i, {"status": STATUS}))
+        yield from self._each_row(
+            "update_set", SET_PICK, lambda i: self.system.set_fields(i, {"status": STATUS})
+        )
 
     def update_inc(self) -> Iterator[Sample]:
-        yield from self._each_row("update_inc", INCREMENTED, lambda i: self.system.increment(i, "views", 1))
+        yield from self._each_row(
+            "update_inc", INCREMENT_PICK, lambda i: self.system.increment(i, "views", 1)
+        )
 
     def update_push(self) -> Iterator[Sample]:
-        yield from self._each_row("update_push", PUSHED, lambda i: self.system.push(i, "tags", TAG))
+        yield from self._each_row("update_push", PUSH_PICK, lambda i: self.system.push(i, "tags", TAG))
 
     def update_set_several(self) -> Iterator[Sample]:
         change = partial(self.system.set_fields, values=SEVERAL)
-        yield from self._each_row("update_set_several", SET_SEVERAL, change)
+        yield from self._each_row("update_set_several", SET_SEVERAL_PICK, change)
 
     def update_add_to_set(self) -> Iterator[Sample]:
         change = partial(self.system.add_to_set, name="tags", value=COMMON_TAG)
-        yield from self._each_row("update_add_to_set", ADDED, change)
+        yield from self._each_row("update_add_to_set", ADD_TO_SET_PICK, change)
 
     def update_pull(self) -> Iterator[Sample]:
-        places = numbers(PULLED, self.workload, self.rows)
-        pairs = zip(self._ids(PULLED), map(first_tag, places), strict=True)
+        places = numbers(PULL_PICK, self.workload, self.rows)
+        pairs = zip(self._ids(PULL_PICK), map(first_tag, places), strict=True)
         yield from self._measure_works(
             "update_pull", [partial(self.system.pull, i, "tags", tag) for i, tag in pairs]
         )
 
     def update_unset(self) -> Iterator[Sample]:
-        yield from self._each_row("update_unset", UNSET, lambda i: self.system.unset(i, FORGOTTEN))
+        yield from self._each_row("update_unset", UNSET_PICK, lambda i: self.system.unset(i, UNSET_FIELD))
 
     def delete_one(self) -> Iterator[Sample]:
-        yield from self._each_row("delete_one", GONE, lambda i: self.system.delete([i]))
+        yield from self._each_row("delete_one", DELETE_PICK, lambda i: self.system.delete([i]))
 
     def create_hundred(self) -> Iterator[Sample]:
         yield from self._create("create_hundred")

@@ -13,7 +13,15 @@ from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, mea
 from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.workloads.model import Pick, Values
 from lamella.core.bench.workloads.table_rows import Numbers, blocks, checksum, pick_rows, python_rows, rows_at
-from lamella.core.bench.workloads.tables import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
+from lamella.core.bench.workloads.tables import (
+    CELL_PICK,
+    DELETE_PICK,
+    GET_PICK,
+    SCATTERED_DELETES,
+    SCATTERED_UPDATES,
+    SOME_PICK,
+    UPDATE_PICK,
+)
 
 
 class TableCycle(Cycle[TableSystem]):
@@ -71,7 +79,7 @@ class TableCycle(Cycle[TableSystem]):
     # ------------------------------------------------------------------ reading
 
     def get(self) -> Iterator[Sample]:
-        numbers = pick_rows(GOT, self.workload, self.rows)
+        numbers = pick_rows(GET_PICK, self.workload, self.rows)
         ids = self._row_ids(numbers)
         self.system.open(writing=False)
         works = [partial(self.system.get, row_id) for row_id in ids]
@@ -91,7 +99,7 @@ class TableCycle(Cycle[TableSystem]):
 
     def update_some(self) -> Iterator[Sample]:
         yield from self.settle()
-        self._update_by_key("update_some", self._picked_rows(SOME, version=1))
+        self._update_by_key("update_some", self._picked_rows(SOME_PICK, version=1))
 
     def update_by_row_id(self) -> Iterator[Sample]:
         yield from self.settle()
@@ -100,19 +108,21 @@ class TableCycle(Cycle[TableSystem]):
 
     def update_some_by_row_id(self) -> Iterator[Sample]:
         yield from self.settle()
-        rows = self._picked_rows(SOME, version=2)
-        self._update_by_row_id("update_some_by_row_id", pick_rows(SOME, self.workload, self.rows), rows)
+        rows = self._picked_rows(SOME_PICK, version=2)
+        self._update_by_row_id("update_some_by_row_id", pick_rows(SOME_PICK, self.workload, self.rows), rows)
 
     def update_one(self) -> Iterator[Sample]:
-        yield from self._change_one_by_one("update_one", ONE, self._picked_rows(ONE, version=1))
+        yield from self._change_one_by_one(
+            "update_one", UPDATE_PICK, self._picked_rows(UPDATE_PICK, version=1)
+        )
 
     def update_cell(self) -> Iterator[Sample]:
-        rows = [{"col1": row["col1"]} for row in self._picked_rows(CELL, version=2)]
-        yield from self._change_one_by_one("update_cell", CELL, rows)
+        rows = [{"col1": row["col1"]} for row in self._picked_rows(CELL_PICK, version=2)]
+        yield from self._change_one_by_one("update_cell", CELL_PICK, rows)
 
     def delete_one(self) -> Iterator[Sample]:
         yield from self.settle()
-        ids = self._row_ids(pick_rows(GONE, self.workload, self.rows))
+        ids = self._row_ids(pick_rows(DELETE_PICK, self.workload, self.rows))
         self.system.open(writing=True)
         works = [partial(self.system.delete, [row_id]) for row_id in ids]
         results, cost = measure_each(works, ENOUGH_SECONDS)
@@ -122,13 +132,13 @@ class TableCycle(Cycle[TableSystem]):
         self._owe(("delete_one", cost))
 
     def scatter_updates(self) -> Iterator[Sample]:
-        numbers = pick_rows(SCATTERED_ROWS, self.workload, self.rows)
-        rows = self._picked_rows(SCATTERED_ROWS, version=1)
+        numbers = pick_rows(SCATTERED_UPDATES, self.workload, self.rows)
+        rows = self._picked_rows(SCATTERED_UPDATES, version=1)
         self._update_by_row_id("scatter_updates", numbers, rows)
         yield from ()
 
     def scatter_deletes(self) -> Iterator[Sample]:
-        ids = self._row_ids(pick_rows(SCATTERED_GONE, self.workload, self.rows))
+        ids = self._row_ids(pick_rows(SCATTERED_DELETES, self.workload, self.rows))
         self._changing(lambda: self.system.delete(ids))
         yield from ()
 

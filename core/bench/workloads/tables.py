@@ -141,13 +141,15 @@ def is_needle(block: Columns) -> npt.NDArray[np.bool_]:
     return mask
 
 
-GOT, ONE, CELL, GONE = (Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one"))
-SOME = Pick("update some")
-SCATTERED_ROWS, SCATTERED_GONE = Pick("scattered updates", SCATTER), Pick("scattered deletes", SCATTER)
-_ONE_CHANGED = (PickChange(ONE, 1),)
-_CELL_CHANGED = (*_ONE_CHANGED, PickChange(CELL, 2, ("col1",)))
-_SOME_CHANGED, _SOME_CHANGED_AGAIN = (PickChange(SOME, 1),), (PickChange(SOME, 2),)
-_SCATTER_CHANGED = (PickChange(SCATTERED_ROWS, 1),)
+GET_PICK, UPDATE_PICK, CELL_PICK, DELETE_PICK = (
+    Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one")
+)
+SOME_PICK = Pick("update some")
+SCATTERED_UPDATES, SCATTERED_DELETES = Pick("scattered updates", SCATTER), Pick("scattered deletes", SCATTER)
+_ROW_UPDATE = (PickChange(UPDATE_PICK, 1),)
+_CELL_UPDATE = (*_ROW_UPDATE, PickChange(CELL_PICK, 2, ("col1",)))
+_SOME_UPDATE, _SECOND_SOME_UPDATE = (PickChange(SOME_PICK, 1),), (PickChange(SOME_PICK, 2),)
+_SCATTERED_UPDATE = (PickChange(SCATTERED_UPDATES, 1),)
 
 FILL = Operation(
     "fill",
@@ -162,7 +164,7 @@ GET = Operation(
     "Get",
     "gets one of {rows} by its id",
     "One row by the system's own id, not in memory yet; a sample for each of up to 100 rows.",
-    Answer(only=GOT),
+    Answer(only=GET_PICK),
 )
 
 GET_AGAIN = Operation(
@@ -170,7 +172,7 @@ GET_AGAIN = Operation(
     "Get again",
     "gets one of {rows} by its id once more",
     "The same rows once more from the open table, which lets a system use its caches.",
-    Answer(only=GOT),
+    Answer(only=GET_PICK),
 )
 
 UPDATE_ONE = Operation(
@@ -178,7 +180,7 @@ UPDATE_ONE = Operation(
     "Update one row",
     "updates one of {rows}",
     "Set new values in every column of one row and commit; a sample for each of up to 100 rows.",
-    Answer(changes=_ONE_CHANGED),
+    Answer(changes=_ROW_UPDATE),
     resizes=True,
 )
 
@@ -187,7 +189,7 @@ UPDATE_CELL = Operation(
     "Update one cell",
     "updates one cell of {rows}",
     "Set a new value in one column of one row and commit; a sample for each of up to 100 rows.",
-    Answer(changes=_CELL_CHANGED),
+    Answer(changes=_CELL_UPDATE),
     resizes=True,
 )
 
@@ -196,7 +198,7 @@ DELETE_ONE = Operation(
     "Delete one row",
     "deletes one of {rows}",
     "Delete one row by its id and commit; a sample for each of up to 100 rows.",
-    Answer(changes=_CELL_CHANGED, deletion=GONE),
+    Answer(changes=_CELL_UPDATE, deletion=DELETE_PICK),
     resizes=True,
 )
 
@@ -205,7 +207,7 @@ VACUUM_SINGLE = Operation(
     "Vacuum",
     "vacuums {rows}",
     "Free the space of old versions and rows: SQLite's VACUUM; Lamella expires versions and compacts.",
-    Answer(changes=_CELL_CHANGED, deletion=GONE),
+    Answer(changes=_CELL_UPDATE, deletion=DELETE_PICK),
     resizes=True,
 )
 
@@ -214,7 +216,7 @@ UPDATE_SOME = Operation(
     "Update some",
     "updates {rows} in a large table by key",
     "Set new values in every column of this many rows, scattered over the table, found by the key column.",
-    Answer(changes=_SOME_CHANGED),
+    Answer(changes=_SOME_UPDATE),
     resizes=True,
 )
 
@@ -223,7 +225,7 @@ UPDATE_SOME_BY_ROW_ID = Operation(
     "By row id",
     "updates {rows} in a large table by row id",
     "Set other values in the same rows, found by the system's own row id.",
-    Answer(changes=_SOME_CHANGED_AGAIN),
+    Answer(changes=_SECOND_SOME_UPDATE),
     resizes=True,
 )
 
@@ -301,7 +303,7 @@ NEEDLE = Workload(
     published_rows=ALL_SIZES,
 )
 
-SCATTERED = Workload(
+SCATTERED_CHANGES = Workload(
     id="scattered",
     title="Reading changed rows",
     about="Read everything after filling, after 10,000 scattered updates, and after 10,000 deletes.",
@@ -311,10 +313,10 @@ SCATTERED = Workload(
         READ,
         READ_AGAIN,
         *_reading(
-            "read_updated", "Read updated", "10,000 scattered updates", Answer(changes=_SCATTER_CHANGED)
+            "read_updated", "Read updated", "10,000 scattered updates", Answer(changes=_SCATTERED_UPDATE)
         ),
         *_reading(
-            "read_deleted", "Read deleted", "10,000 scattered deletes", Answer(deletion=SCATTERED_GONE)
+            "read_deleted", "Read deleted", "10,000 scattered deletes", Answer(deletion=SCATTERED_DELETES)
         ),
     ),
     data_columns=WIDE,

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella.app import add_window_to_benchmark
 from lamella.core.bench.engine.choice import Choice, part_of
-from lamella.core.bench.engine.protocol import Measured, Message
+from lamella.core.bench.engine.protocol import Measurement, Message
 from lamella.core.bench.registry import ENTRIES, workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.store import SavedRuns
@@ -100,14 +100,14 @@ def measured(
     operation: str = "read",
     workload: str = "small",
     latencies: tuple[float, ...] = (),
-) -> Measured:
+) -> Measurement:
     warmth = "warm" if repeat or latencies else "cold"
-    return Measured(
+    return Measurement(
         Record(workload, system, operation, rows, 100, repeat, seconds, seconds, 9_000_000, 99 * rows,
                "1:0", warmth, latencies)
     )  # fmt: skip
 
 
 @pytest.fixture(name="measured")
-def measured_fixture() -> Callable[..., Measured]:
+def measured_fixture() -> Callable[..., Measurement]:
     return measured

@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter
 from pytestqt.qtbot import QtBot
 
 from lamella.app.tour import Camera
-from lamella.core.bench.engine.protocol import WRONG, Doing, Failure
+from lamella.core.bench.engine.protocol import WRONG, Failure, StepStart
 from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
@@ -223,7 +223,7 @@ def test_a_failure_is_red_in_the_matrix(panel: BenchmarkPanel, tell: Make, measu
 
 @pytest.mark.slow
 def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiples, tell: Make) -> None:
-    tell(Doing("sqlite", 10, 0, "read"))
+    tell(StepStart("sqlite", 10, 0, "read"))
     panel.benchmarks.set_under_way(10)
     panel.view.draw()
     assert multiples.rows_under_way == 10

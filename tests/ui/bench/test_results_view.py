@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
-from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, Unsupported
+from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, UnsupportedStep
 from lamella.core.bench.registry import ENTRIES, WORKLOADS
 from lamella.core.bench.results.figures import unbroken
 from lamella.core.bench.results.published_results import published_lines
@@ -165,7 +165,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
         measured("lamella", 10, 0.1),
         measured("lamella", 10, 0.1, operation="query"),
         Failure("small", "sqlite", "query", 10, 0, "Wrong answer: 1 instead of 2", kind=WRONG),
-        Unsupported("small", "csv", "query", "it has no queries"),
+        UnsupportedStep("small", "csv", "query", "it has no queries"),
     )
     pick(shape="bars")
     texts = words(panel)
@@ -246,8 +246,8 @@ def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
     tell(
         Failure("small", "sqlite-wal", "read", 10, 0, "It broke", "all of it"),
         Failure("small", "csv", "read", 10, 0, "Ended: the limit of 5 s passed", kind=LIMIT),
-        Unsupported("small", "jsonl", "query", "no means"),
-        Unsupported("small", "jsonl", "read", "no means"),
+        UnsupportedStep("small", "jsonl", "query", "no means"),
+        UnsupportedStep("small", "jsonl", "read", "no means"),
     )
     panel.view.display.show_view("sentences")
     table = panel.view.table

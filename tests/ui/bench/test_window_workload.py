@@ -16,7 +16,7 @@ from lamella.app.bootstrap import application
 from lamella.app.cli import command_parser
 from lamella.app.commands.bench import choice_of
 from lamella.app.program import Program
-from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Message, UnsupportedStep
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.bench.results.report import text_report
@@ -40,7 +40,7 @@ def test_acts_in_the_window_are_measured_and_their_answers_right(tmp_path: Path)
     messages: list[Message] = []
     workload = replace(WINDOW, steps=steps)
     records = run_workload(workload, [ROWS], ["lamella"], 1, tmp_path, messages.append)
-    assert not [message for message in messages if isinstance(message, (Failure, Unsupported))]
+    assert not [message for message in messages if isinstance(message, (Failure, UnsupportedStep))]
     measured = {record.operation: record for record in records}
     expected = {
         operation.id
