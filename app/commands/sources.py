@@ -15,7 +15,7 @@ import pyarrow as pa
 from lamella.app import paths
 from lamella.app.commands.table_reference import refuse_misspelt
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, columns_left_out, problems_of
+from lamella.core.datasets.base import Checksums, Dataset, problems_of, unreadable_columns
 from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
@@ -110,7 +110,7 @@ def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:
         return
     dataset = open_dataset(where, **options)
     yield FileSource(where, dataset)
-    for remark in dataset.remarks if problems_of(dataset) or columns_left_out(dataset) else ():
+    for remark in dataset.remarks if problems_of(dataset) or unreadable_columns(dataset) else ():
         print(f"{remark}.", file=sys.stderr)
 
 

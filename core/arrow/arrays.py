@@ -48,7 +48,7 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return values[array.offset :]
 
 
-def in_one(values: pa.ChunkedArray) -> pa.Array:
+def combine_chunks(values: pa.ChunkedArray) -> pa.Array:
     """The values as one array, without a copy if they already are one."""
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 

@@ -239,14 +239,14 @@ def _why(value: Any, error: Exception) -> tuple[str, str]:
     return str(error), "Give values of one type: decimals hold every digit, text holds anything"
 
 
-_UNNAMED = re.compile(r"__index_level_\d+__")
+_INDEX_LEVEL = re.compile(r"__index_level_\d+__")
 
 
 def without_unnamed_index(block: RowBatch) -> RowBatch:
     """Drop unnamed index columns of pandas, which filtered or sorted rows keep."""
     if b"pandas" not in (block.schema.metadata or {}):
         return block
-    names = [name for name in block.schema.names if not _UNNAMED.fullmatch(name)]
+    names = [name for name in block.schema.names if not _INDEX_LEVEL.fullmatch(name)]
     if len(names) == len(block.schema):
         return block
     fields = [block.schema.field(name) for name in names]

@@ -44,7 +44,7 @@ def without(ascending: np.ndarray, exclusions: np.ndarray) -> np.ndarray:
 
 SIGN = np.uint64(1 << 63)
 BLOCK = 1 << 16
-SORTED_AT_ONCE = 1 << 23
+LARGEST_SORT = 1 << 23
 RUNS_AT_ONCE = 1 << 12
 
 
@@ -114,7 +114,7 @@ def in_key_order(ids: np.ndarray, keys: np.ndarray, check: Callable[[], object] 
 def _sort(numbers: np.ndarray, check: Callable[[], object]) -> None:
     """Sort in place. Partitioning first costs little more, because sorting would begin with it."""
     check()
-    if len(numbers) <= SORTED_AT_ONCE:
+    if len(numbers) <= LARGEST_SORT:
         numbers.sort()
         return
     middle = len(numbers) // 2

@@ -93,9 +93,9 @@ def _parse_type(name: str) -> pa.DataType | None:
         precision, scale = int(match[2]), int(match[3] or 0)
         make = {"128": pa.decimal128, "256": pa.decimal256}
         return make[match[1] or ("128" if precision <= 38 else "256")](precision, scale)
-    if match := _ZONED.fullmatch(name):
+    if match := _ZONED_TIMESTAMP.fullmatch(name):
         return pa.timestamp(match[1].lower(), match[2])
-    if match := _FIXED.fullmatch(name):
+    if match := _FIXED_SIZE_BINARY.fullmatch(name):
         return pa.binary(int(match[1]))
     if match := _LIST.fullmatch(name):
         make_list = pa.large_list if name.lower().startswith("large") else pa.list_
@@ -109,8 +109,8 @@ _SHORT_NAMES = {
 }  # fmt: skip
 _SHORT = re.compile(rf"(?:(?<=[<: ])|^)(?:{'|'.join(map(re.escape, _SHORT_NAMES))})(?![\w:])")
 _DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
-_ZONED = re.compile(r"timestamp\[(s|ms|us|ns),\s*tz=([^\]]+)\]", re.IGNORECASE)
-_FIXED = re.compile(r"fixed_size_binary\[(\d+)\]", re.IGNORECASE)
+_ZONED_TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns),\s*tz=([^\]]+)\]", re.IGNORECASE)
+_FIXED_SIZE_BINARY = re.compile(r"fixed_size_binary\[(\d+)\]", re.IGNORECASE)
 _LIST = re.compile(r"(?:large_)?list<(?:(?:item|element):\s*)?(.+)>", re.IGNORECASE)
 _ALIASES = [
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -241,7 +241,7 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
 
 Meet = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
 
-_SIGNED = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_SIGNED_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 LARGEST_PRECISION = 76
@@ -337,7 +337,7 @@ def _integers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         return max(a, b, key=lambda t: t.bit_width)
     unsigned, signed = (a, b) if is_.is_unsigned_integer(a) else (b, a)
     width = max(signed.bit_width, 2 * unsigned.bit_width)
-    return next((t for t in _SIGNED if t.bit_width >= width), None)
+    return next((t for t in _SIGNED_INTEGERS if t.bit_width >= width), None)
 
 
 def _floats(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:

@@ -417,12 +417,12 @@ FORMS = "Write lamella('files'), lamella('store or file', 'table') or lamella('s
 
 class Module:
     """Creates virtual tables. `row_groups` covers all tables created with it; `datasets` are the datasets of
-    `lamella_dataset`, by name, and `left_out` tables that cannot become virtual tables."""
+    `lamella_dataset`, by name, and `omitted_tables` those that cannot become virtual tables."""
 
     def __init__(self) -> None:
         self.row_groups = RowGroups()
         self.datasets: dict[str, Dataset] = {}
-        self.left_out: dict[str, BadData] = {}
+        self.omitted_tables: dict[str, BadData] = {}
 
     def Create(  # noqa: N802 -- SQLite's name
         self, connection: apsw.Connection, modulename: str, databasename: str, tablename: str, *args: object
@@ -488,7 +488,7 @@ def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connectio
             try:
                 register(connection, free, dataset)
             except BadData as error:
-                module.left_out[free] = error
+                module.omitted_tables[free] = error
     except BaseException:
         connection.close()
         raise
@@ -536,7 +536,7 @@ def add_modules(connection: apsw.Connection) -> Module:
 
 def left_out(connection: apsw.Connection) -> dict[str, BadData]:
     """Return the tables that `connect` left out, and why."""
-    return dict(add_modules(connection).left_out)
+    return dict(add_modules(connection).omitted_tables)
 
 
 def row_groups(connection: apsw.Connection) -> RowGroups:

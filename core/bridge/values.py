@@ -478,7 +478,7 @@ def _blob(_kind: pa.DataType) -> ColumnType:
     return ColumnType("BLOB", Storage.BLOB, Bytes(text=False), _as_they_are)
 
 
-_NESTED = ColumnType("TEXT", Storage.TEXT, None, _documents)
+_NESTED_VALUES = ColumnType("TEXT", Storage.TEXT, None, _documents)
 _OPAQUE = ColumnType("TEXT", Storage.TEXT, None, _convert_others)
 _TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], ColumnType]], ...] = (
     (is_.is_boolean, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _integers)),
@@ -504,7 +504,7 @@ _TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], Colum
     (is_.is_binary_view, _blob),
     (is_.is_fixed_size_binary, _blob),
     (lambda kind: kind == pa.uuid(), lambda kind: ColumnType("TEXT", Storage.TEXT, None, _uuids)),
-    (is_.is_nested, lambda kind: _NESTED),
+    (is_.is_nested, lambda kind: _NESTED_VALUES),
 )
 
 

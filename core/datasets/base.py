@@ -230,6 +230,6 @@ def problems_of(dataset: Dataset) -> Sequence[Problem]:
     return getattr(dataset, "problems", ())
 
 
-def columns_left_out(dataset: Dataset) -> Mapping[str, str]:
+def unreadable_columns(dataset: Dataset) -> Mapping[str, str]:
     """Why columns of a file cannot be read, by name; empty for other datasets."""
-    return getattr(dataset, "left_out", {})
+    return getattr(dataset, "unreadable_columns", {})

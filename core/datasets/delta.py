@@ -48,10 +48,10 @@ READER_FEATURES = frozenset(
 NEWEST_READER = 3
 MAPPING = "delta.columnMapping."
 FIELD_ID = b"PARQUET:field_id"
-MOST_ASKED = 64
+MOST_LOOKUPS = 64
 """Up to this many files elsewhere are looked up one by one, in parallel; for more, the folder is listed."""
 _COPY = re.compile(r"/lamella-delta-[^/]*/(.*)")
-MOST_BROKEN = 3
+MOST_BROKEN_COMMITS = 3
 """If the last commit of a log cannot be read, the history is read from one before; this many are tried."""
 _ROWS = ("num_added_rows", "numOutputRows", "num_output_rows", "num_inserted_rows")
 """The names that different writers use for the number of rows added by a commit."""
@@ -84,7 +84,7 @@ def versions_of(path: str | Path) -> list[DeltaVersion]:
 def _history(log: Log) -> list[dict[str, Any]]:
     """The history of the newest readable version: the last commits may be incomplete."""
     problem: FileProblem | None = None
-    for number in log.versions[: -MOST_BROKEN - 1 : -1]:
+    for number in log.versions[: -MOST_BROKEN_COMMITS - 1 : -1]:
         try:
             with log.table(log.checked_version(number), with_history=True) as table:
                 return table.history()
@@ -298,7 +298,7 @@ def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
     """Fetch the sizes and times of files elsewhere: look up a few one by one, list the folder for many."""
     if not isinstance(root, RemotePath):
         return
-    if len(live) > MOST_ASKED:
+    if len(live) > MOST_LOOKUPS:
         for page in pages(root.address, recursive=True):
             for address, status in page:
                 if status is not None:
@@ -368,7 +368,7 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
 
 def _refuse_unreadable(footer: Footer) -> None:
     """Raise `FileProblem` if columns of a file cannot be read: the log says that the table has them."""
-    for name, why in footer.left_out.items():
+    for name, why in footer.unreadable_columns.items():
         raise UnreadableColumns(
             footer.path, f"has a column that cannot be read: '{name}'", why, OTHER_COLUMNS
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 SIDECARS = "_sidecars"
-CLEANED_UP = "Delta Lake cleans up what is older than the table's retention"
+CLEANUP = "Delta Lake cleans up what is older than the table's retention"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
 _PART = re.compile(r"\d{20}\.checkpoint\.\d{10}\.(\d{10})\.parquet")
@@ -143,7 +143,7 @@ class Log:
 
     def _missing_error(self, number: int) -> FileProblem:
         if number < (self.versions or [number])[0]:
-            return FileProblem(self.root, f"no longer has version {number:,}", CLEANED_UP, self._range_text())
+            return FileProblem(self.root, f"no longer has version {number:,}", CLEANUP, self._range_text())
         since = max((c for c in self.checkpoints if c <= number), default=-1)
         lost = next((c for c in range(since + 1, number + 1) if c not in self.commits), number)
         return FileProblem(

@@ -73,8 +73,8 @@ def _reading_problem(dataset: Dataset, options: OpenOptions, path: Path) -> File
 
 
 def _parquet_problem(dataset: ParquetDataset, path: Path) -> FileProblem | None:
-    if dataset.left_out:
-        names = ", ".join(f"'{name}'" for name in dataset.left_out)
+    if dataset.unreadable_columns:
+        names = ", ".join(f"'{name}'" for name in dataset.unreadable_columns)
         return FileProblem(path, f"has columns that cannot be read: {names}", "Saving would lose them", COPY)
     (segment,) = dataset.snapshot().segments or (None,)
     if not isinstance(segment, FileSegment):

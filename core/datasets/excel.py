@@ -37,7 +37,7 @@ COUNTED_BYTES = 4 << 20
 """The rows of sheets are counted in workbooks up to this size, since that means reading all of it."""
 _LARGEST_EXACT = 1e15
 _HEADER_SHARE = 0.6
-_MOST_NAMED = 3
+_MOST_TITLES = 3
 _ERROR_CELL = re.compile(rb'<c (?=[^>]*?t="e")[^>]*?r="([A-Z]+)([0-9]+)"')
 _PADDED_NUMBER = re.compile(
     rb'(<c (?![^>]*t="(?:str|inlineStr)")[^>]*>(?:<f[^>]*/>|<f[^>]*>[^<]*</f>)?<v[^>]*>)'
@@ -248,7 +248,7 @@ class SheetFile(ValuesFile):
     def _omissions(self, sheet: CalamineSheet) -> Iterator[str]:
         """Sentences about what is left out of the sheet."""
         if self._titles:
-            texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_NAMED]]
+            texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_TITLES]]
             count = len(self._titles)
             rows = quantity(count, "row")
             yield f"{rows} above the table {'is' if count == 1 else 'are'} left out: {'; '.join(texts)}"

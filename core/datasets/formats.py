@@ -45,7 +45,7 @@ from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.validation import path_of
 
 MOST_NAMES = 3
-MOST_LOOKED_AT = 100
+MOST_FILES = 100
 STORE = "store"
 """The label of a folder that is a store; set by callers that know stores."""
 
@@ -156,7 +156,7 @@ def _sheets(path: Path) -> list[TableEntry]:
     return sheets_of(path)
 
 
-TYPED = ("types", "names", "decimal", "thousands", "dates", "zone")
+TYPE_OPTIONS = ("types", "names", "decimal", "thousands", "dates", "zone")
 """Options of formats without a dialect, whose columns can be read as other types."""
 _SHEET = "vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 DELTA = Format(
@@ -178,7 +178,7 @@ FORMATS = (
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
         is_read_whole=True,
-        options=("table", "header", "cells", *TYPED), tables=_sheets,
+        options=("table", "header", "cells", *TYPE_OPTIONS), tables=_sheets,
         media=(
             f"application/{_SHEET}", "application/vnd.ms-excel",
             "application/vnd.oasis.opendocument.spreadsheet",
@@ -186,7 +186,7 @@ FORMATS = (
     ),
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite, is_read_whole=True,
-        options=("table", *TYPED), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
+        options=("table", *TYPE_OPTIONS), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
         media=("application/vnd.sqlite3",),
     ),
     Format(
@@ -290,7 +290,7 @@ def common_format(location: Location) -> Format:
     first = recognise(location.files[0])
     if len(location.files) == 1 or (first.several and not first.is_text):
         return first
-    kinds = Counter(_kind(file) for file in location.files[:MOST_LOOKED_AT])
+    kinds = Counter(_kind(file) for file in location.files[:MOST_FILES])
     if len(kinds) > 1:
         raise FileProblem(
             location.root,
@@ -311,7 +311,7 @@ def common_format(location: Location) -> Format:
 def _count_text(kinds: Mapping[str, int], files: int) -> str:
     """Describe counts: `2 CSV files, 1 Parquet file`."""
     counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in kinds.items())
-    more = files - MOST_LOOKED_AT
+    more = files - MOST_FILES
     return f"{counts} and {more:,} more" if more > 0 else counts
 
 

@@ -14,7 +14,7 @@ from lamella.core.arrow.types import type_named
 from lamella.core.errors import BadData, UnknownName, instead_of, nearest, short_text
 from lamella.core.validation import names_of, text_of
 
-SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "none": ""}
+CHARACTERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "none": ""}
 """Names for characters that are hard to type in a shell or a form."""
 ENCODINGS = (
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "cp1253", "cp1254",
@@ -83,7 +83,7 @@ class Reading:
         return f"open_dataset: {self.name}"
 
     def _sign(self, text: str) -> str:
-        sign = SPELLED.get(text, text)
+        sign = CHARACTERS.get(text, text)
         if len(sign) > 1 or (not sign and "" not in self.choices) or sign in ("\r", "\n", "\0"):
             raise self._refusal(text, "Give one character")
         if sign and self.name in ("decimal", "thousands") and sign not in self.choices:

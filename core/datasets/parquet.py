@@ -27,7 +27,7 @@ from lamella.core.scan.parquet_file import (
 from lamella.core.scan.partial_footer import UnreadableColumns
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
-ROUNDED = (
+ROUNDING = (
     "Some times of this column had nanoseconds, which were cut off: others are before 1677 or after 2262, "
     "which only microseconds can express. To keep the nanoseconds, move those other times to another column"
 )
@@ -51,13 +51,13 @@ class FileColumns:
         self._whole_and_double: set[str] = set()
         self._last: tuple[Footer, dict[int, str]] | None = None
 
-    def take(self, footer: Footer, left_out: Collection[str] = ()) -> dict[int, str]:
+    def take(self, footer: Footer, omitted_names: Collection[str] = ()) -> dict[int, str]:
         """Add a file's columns, but those left out, and return their names in the file by key. Files with the
         same schema share one dict."""
         if self._last and self._are_alike(footer, self._last[0]):
             return self._last[1]
         _refuse_duplicates(footer)
-        fields = [field for field in self._schema(footer) if field.name not in left_out]
+        fields = [field for field in self._schema(footer) if field.name not in omitted_names]
         names = {self._key(field, footer): field.name for field in fields}
         self._last = (footer, names)
         return names
@@ -67,7 +67,7 @@ class FileColumns:
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
         int96 = [footer.int96 for footer in _with_int96(footers) if footer.int96]
-        notes = {name: ROUNDED for times in int96 for name in times.rounded_columns}
+        notes = {name: ROUNDING for times in int96 for name in times.rounded_columns}
         notes |= {name: ABSURD for times in int96 for name in times.absurd}
         return tuple(
             Column(name, self._types[key], key, note=notes.get(name, "")) for name, key in self._keys.items()
@@ -181,9 +181,9 @@ class ParquetDataset(Dataset):
         self.name, self.paths = location.name, location.files
         is_verified = checksums == "verify"
         footers = read_footers(location.files, is_verified)
-        self.left_out = _left_out(footers)
+        self.unreadable_columns = _unreadable_columns(footers)
         """Why columns cannot be read, in some file at least, by name: they are left out of all files."""
-        self._snapshot = _snapshot(location, footers, self.left_out)
+        self._snapshot = _snapshot(location, footers, self.unreadable_columns)
         check_small(self._snapshot, is_verified)
 
     @property
@@ -193,7 +193,7 @@ class ParquetDataset(Dataset):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return tuple(f"Column '{name}' is left out: {why}" for name, why in self.left_out.items())
+        return tuple(f"Column '{name}' is left out: {why}" for name, why in self.unreadable_columns.items())
 
     def snapshot(self) -> Snapshot:
         return self._snapshot
@@ -286,18 +286,18 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
     )
 
 
-def _left_out(footers: Sequence[Footer]) -> dict[str, str]:
+def _unreadable_columns(footers: Sequence[Footer]) -> dict[str, str]:
     several = len(footers) > 1
     reasons: dict[str, str] = {}
     for footer in footers:
-        for name, why in footer.left_out.items():
+        for name, why in footer.unreadable_columns.items():
             reasons.setdefault(name, f"in {footer.path.name}, {why}" if several else why)
     return reasons
 
 
-def _snapshot(location: Location, footers: list[Footer], left_out: Collection[str]) -> Snapshot:
+def _snapshot(location: Location, footers: list[Footer], omitted_names: Collection[str]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
-    names = [columns.take(footer, left_out) for footer in footers]
+    names = [columns.take(footer, omitted_names) for footer in footers]
     stored = columns.unify(footers)
     types = noted_types([footer.metadata.metadata for footer in footers])
     partition_columns, constants = folder_columns(

@@ -20,7 +20,7 @@ TYPES = b"lamella.folder_types"
 """The key in a file's metadata for the columns that its folders stand for: an Arrow schema in Base64."""
 FROM_FOLDER = "From the names of the folders that the files are in"
 NULL = "__HIVE_DEFAULT_PARTITION__"
-_ESCAPED = frozenset("\"#%'*/:=?\\{[]^<>|\x7f") | {chr(i) for i in range(32)}
+_ESCAPED_CHARACTERS = frozenset("\"#%'*/:=?\\{[]^<>|\x7f") | {chr(i) for i in range(32)}
 
 
 def folder_name(column: str, value: Any) -> str:
@@ -137,4 +137,4 @@ def _text(value: Any) -> str:
 
 
 def _escape(text: str) -> str:
-    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED_CHARACTERS else c for c in text)

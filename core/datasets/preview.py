@@ -23,7 +23,7 @@ from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE
 
 SHOWN_VALUES, SHOWN_ROWS = 3, 20
-LOOKED_AT = 64
+MOST_FILES = 64
 """Of several files, this many are searched for values of columns that the first file lacks."""
 LEADING_ZEROS = "leading zeros kept"
 TYPES = (
@@ -180,7 +180,7 @@ def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | No
     """The first values of each column as written in the file, and the reading options of the first file."""
     texts: dict[str, tuple[str | None, ...]] = {}
     options: dict[str, Any] = {}
-    for file in files[:LOOKED_AT]:
+    for file in files[:MOST_FILES]:
         if isinstance(file.text, DelimitedText) and not texts.keys() >= set(file.text.dialect.names):
             block, schema, _ = file.begin()
             options = options or _text_options(file, file.text, schema)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lamella.core.errors import FileProblem, UnknownTable
 
-MOST_NAMED = 12
+MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class SeveralTables(FileProblem):
         offered = [table for table in tables if table.is_offered] or list(tables)
         kinds = {table.kind for table in offered}
         word = kinds.pop() if len(kinds) == 1 else "table"
-        names = ", ".join(f"'{table.name}'" for table in offered[:MOST_NAMED])
-        more = f" and {len(offered) - MOST_NAMED:,} more" if len(offered) > MOST_NAMED else ""
+        names = ", ".join(f"'{table.name}'" for table in offered[:MOST_NAMES])
+        more = f" and {len(offered) - MOST_NAMES:,} more" if len(offered) > MOST_NAMES else ""
         super().__init__(
             path,
             f"holds {len(offered):,} {word}s",

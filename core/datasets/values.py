@@ -53,7 +53,7 @@ _WORDS = {
     dt.date: "date", dt.datetime: "date", dt.time: "time", dt.timedelta: "duration",
 }  # fmt: skip
 _WORDS_OF_TYPES = {kind: _WORDS[python] for python, kind in _KINDS.items()}
-MIXED = "Holds {}, so all are shown as text"
+MIXTURE = "Holds {}, so all are shown as text"
 LONG = "Holds fractions and also whole numbers that a double would round, so all are shown as text"
 
 
@@ -248,7 +248,7 @@ class ValuesFile(ABC):
         )  # other threads read blocks
         if len(met) > 1:
             counts = [quantity(count, word) for word, count in met.most_common()]
-            return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
+            return MIXTURE.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
         return LONG if met and "text" not in met else ""
 
     def read(self, block: ColumnBlock, schema: pa.Schema) -> Reading:

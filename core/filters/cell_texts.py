@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from lamella.core.arrow.arrays import from_numpy, from_values, in_one, put, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, from_values, put, to_numpy
 from lamella.core.arrow.nested_values import python_value, python_values
 from lamella.core.errors import BadData
 from lamella.core.filters.kinds import Kind, kind_of, value_type
@@ -170,7 +170,7 @@ def _float_texts(values: pa.Array) -> pa.Array:
     if not len(odd):
         return texts
     odd_texts = from_values(whole_texts(values.take(from_numpy(odd))), pa.string())
-    return in_one(put(pa.chunked_array([texts]), odd, odd_texts))
+    return combine_chunks(put(pa.chunked_array([texts]), odd, odd_texts))
 
 
 def _clock_texts(values: pa.Array, is_moment: bool) -> pa.Array:

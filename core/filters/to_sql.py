@@ -470,7 +470,7 @@ def complement(condition: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Coalesce(this=condition, expressions=[exp.false()]))
 
 
-MOST_JOINED = 64
+MOST_OPERANDS = 64
 Find = Callable[[Place], "exp.Expr"]
 """Returns the SQL of a column, or of a field inside one."""
 
@@ -554,7 +554,8 @@ def _disjunction(conditions: list[exp.Expr]) -> exp.Expr:
     """Join conditions with OR. DuckDB 2.0's rewriter takes quadratic time in the conditions under one OR,
     however nested, so many conditions are put into branches of a CASE, which it does not look across."""
     parts = [
-        _balance(conditions[at : at + MOST_JOINED], exp.Or) for at in range(0, len(conditions), MOST_JOINED)
+        _balance(conditions[at : at + MOST_OPERANDS], exp.Or)
+        for at in range(0, len(conditions), MOST_OPERANDS)
     ]
     if len(parts) == 1:
         return parts[0]

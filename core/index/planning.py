@@ -9,7 +9,7 @@ from functools import partial, reduce
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.filters.binding import BoundPredicate, bind_to
 from lamella.core.filters.expr import And, Branch, Filter, Or, Predicate, columns_read, fold
@@ -74,7 +74,7 @@ def finds_few_rows(snapshot: Snapshot, column: Column) -> bool:
         return True
     live = np.unique(np.random.default_rng(0).integers(0, snapshot.num_rows, SAMPLE_ROWS))
     values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
-    _, counts = np.unique(ranks(in_one(values)), return_counts=True)
+    _, counts = np.unique(ranks(combine_chunks(values)), return_counts=True)
     return bool(counts.min() * SHARE <= len(live))
 
 
@@ -174,7 +174,7 @@ def _in_memory(
     """Examine all in-memory segments at once, since there may be many small ones."""
     values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
     places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
-    together = in_one(pa.chunked_array(values, column.type))
+    together = combine_chunks(pa.chunked_array(values, column.type))
     positions: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
     return positions
 
@@ -209,7 +209,9 @@ def in_sort_order(
     if not keys or len(positions) < 2:
         return positions
     values = take_rows(snapshot, positions, columns).columns
-    ranks_of_keys = [ranks(in_one(column), key.descending) for column, key in zip(values, keys, strict=True)]
+    ranks_of_keys = [
+        ranks(combine_chunks(column), key.descending) for column, key in zip(values, keys, strict=True)
+    ]
     ordered: np.ndarray = positions[np.lexsort(ranks_of_keys[::-1])]
     return ordered
 

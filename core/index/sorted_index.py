@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from lamella.core.arrow.arrays import from_numpy, in_one, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, to_numpy
 from lamella.core.arrow.sorted_ids import comparable, stable_order
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import BadData, FileProblem
@@ -294,7 +294,7 @@ def build_sorted(segment: FileSegment, column: Column, job: Job) -> SortedIndex:
     """Build the index from the data file, without caching anything."""
     job.check()
     groups = range(unchanged_footer(segment).metadata.num_row_groups)
-    return SortedIndex.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
+    return SortedIndex.of(combine_chunks(run_chunks(segment, groups, [column], None)[0][0]))
 
 
 def write_file(path: Path, index: SortedIndex, segment: FileSegment, column: Column) -> None:

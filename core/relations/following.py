@@ -29,7 +29,7 @@ from lamella.core.scan.row_ids import IdentifiedRows, ids_at, ids_of, refuse_unk
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.scan.take import KeyCodes
 
-MOST_LISTED = 1_000
+MOST_KEYS = 1_000
 """Up to this many keys are looked up by a condition, which may use an index; for more, every row is read."""
 AS_PYTHON = (Kind.INTEGER, Kind.TEXT)
 """Whole numbers and texts are equal where their Python values are."""
@@ -73,7 +73,7 @@ class Keys:
     def condition(self) -> Filter | None:
         """Return a condition that every row with one of the keys meets, and perhaps others; None if it would
         be too long."""
-        if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
+        if len(self._rows) > MOST_KEYS or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
         if not all(map(_fits_conditions, self._values)):
             return None

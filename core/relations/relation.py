@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import from_numpy, in_one, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, to_numpy
 from lamella.core.arrow.types import common_type
 from lamella.core.errors import (
     BadData,
@@ -112,9 +112,9 @@ def cast_keys(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if is_.is_null(values.type):
         return values.cast(kind)
     if is_.is_floating(values.type) and is_.is_integer(kind):
-        return pa.chunked_array([_whole(in_one(values), kind)])
+        return pa.chunked_array([_whole(combine_chunks(values), kind)])
     if is_.is_timestamp(kind) or is_.is_duration(kind):
-        return pa.chunked_array([_in_units(in_one(values), kind)])
+        return pa.chunked_array([_in_units(combine_chunks(values), kind)])
     return values.cast(kind)
 
 

@@ -68,7 +68,7 @@ _UNREACHABLE = {
     "InvalidProtocolBufferException": "It does not speak Hadoop's protocol",
     "RpcException": "It does not speak Hadoop's protocol",
 }
-_DENIED = (
+_DENIALS = (
     "AccessControlException",
     "SaslException",
     "GSSException",
@@ -424,7 +424,7 @@ def _problem(address: Address, error: OSError, act: str) -> RemoteProblem:
         return RemoteProblem(
             address, f"could not be {act}", "The namenode is in safe mode", "Wait until it leaves safe mode"
         )
-    if isinstance(error, PermissionError) or name in _DENIED:
+    if isinstance(error, PermissionError) or name in _DENIALS:
         fix = "Add a connection with a user who has access, sign in with kinit, or ask the owner"
         return AccessDenied(address, f"may not be {act}", message or name, fix)
     if name in _UNREACHABLE:

@@ -499,7 +499,7 @@ def _arrow_schema(schema: Any) -> pa.Schema:
 _SESSION_ENDED = re.compile(r"session \S+ is not running|INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)")
 """The messages of Sail and of Apache Spark."""
 _GONE_CODES = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
-_DENIED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+_DENIALS = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
 
 def _problem(server: SparkServer, error: BaseException) -> BaseException:
@@ -522,7 +522,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     message = _first_line(raw.details() or "" if is_raw else str(error))
     if code in _GONE_CODES:
         return _server_problem(server, message)
-    if code in _DENIED:
+    if code in _DENIALS:
         return ServerProblem(
             server.place,
             "the server denies access",

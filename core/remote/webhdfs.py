@@ -49,7 +49,7 @@ WAY_TO_TOKEN = (
     "and give the connection a reference to it"
 )
 _MISSING = ("FileNotFoundException",)
-_DENIED = ("AccessControlException", "SecurityException")
+_DENIALS = ("AccessControlException", "SecurityException")
 
 
 class WebHdfs:
@@ -296,7 +296,7 @@ def _problem(address: Address, status: int, body: bytes, act: str, seconds: floa
         return of_status(address, status, seconds=seconds)
     if name in _MISSING:
         return MissingFile(address, "is not there", fix="Check the address")
-    if name in _DENIED or status in (401, 403):
+    if name in _DENIALS or status in (401, 403):
         if "SafeMode" in message or name == "SafeModeException":
             return RemoteProblem(
                 address,

@@ -61,14 +61,14 @@ def _with_uuids(kind: pa.DataType, extended: pa.DataType) -> pa.DataType:
 
 def renderings(metadata: pq.FileMetaData, schema: pa.Schema) -> dict[str, Rendering]:
     """How to make texts of the columns that are shown as text, by name."""
-    found: dict[str, Rendering] = {}
+    renderings_of_columns: dict[str, Rendering] = {}
     intervals = _intervals(metadata) if any(map(_has_bytes_of_intervals, schema.types)) else set()
     for field in schema:
         if field.name in intervals and _has_bytes_of_intervals(field.type):
-            found[field.name] = _by_value(_intervals_to_texts)
+            renderings_of_columns[field.name] = _by_value(_intervals_to_texts)
         elif (spell := _spelling(_frequency(field))) is not None:
-            found[field.name] = _by_value(partial(_periods_to_texts, spell=spell))
-    return found
+            renderings_of_columns[field.name] = _by_value(partial(_periods_to_texts, spell=spell))
+    return renderings_of_columns
 
 
 def with_texts(schema: pa.Schema, names: Mapping[str, Rendering]) -> pa.Schema:
@@ -139,10 +139,10 @@ def _frequency(field: pa.Field) -> str:
 
 
 def _periods_to_texts(values: pa.Array, spell: Callable[[int], str]) -> list[str]:
-    return [_spelled(spell, ordinal) for ordinal in values.to_pylist()]
+    return [_spell(spell, ordinal) for ordinal in values.to_pylist()]
 
 
-def _spelled(spell: Callable[[int], str], ordinal: int) -> str:
+def _spell(spell: Callable[[int], str], ordinal: int) -> str:
     try:
         return spell(ordinal)
     except OverflowError:  # beyond the years that Python's dates reach

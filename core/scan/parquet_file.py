@@ -41,7 +41,7 @@ from lamella.core.scan.snapshot import FileSegment
 KEPT_FOOTERS = 4096
 LENGTH_BYTES = 4
 """The bytes that store a text's length where it is not dictionary-encoded."""
-MOST_MEASURED = 1 << 20
+MOST_SPARK_ROWS = 1 << 20
 """The most rows of a file by Spark whose times are examined: it writes microseconds, but far times wrap
 around."""
 MOST_NESTED_TEXT = 2**31 - 1
@@ -94,15 +94,15 @@ def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str
 @dataclass(frozen=True, eq=False)
 class Footer:
     """The metadata of a Parquet file. `fingerprint` is (size, mtime in ns) when it was read; `record` is what
-    is known about the file. `is_verified`: its pages are verified when they are first decoded. `left_out`
-    columns, with the reason by name, are in the file, but not in its schema here."""
+    is known about the file. `is_verified`: its pages are verified when they are first decoded.
+    `unreadable_columns`, with the reason by name, are in the file, but not in its schema here."""
 
     path: Path
     fingerprint: tuple[int, int]
     metadata: pq.FileMetaData
     record: FileRecord
     is_verified: bool = True
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    unreadable_columns: Mapping[str, str] = field(default_factory=dict)
     _stored_names: tuple[str, ...] = ()
     _answers: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False)
 
@@ -148,7 +148,7 @@ class Footer:
         microseconds."""
         if not self.int96_columns:
             return None
-        if self.num_rows > MOST_MEASURED and _is_by_spark(self.metadata):
+        if self.num_rows > MOST_SPARK_ROWS and _is_by_spark(self.metadata):
             return Int96("us", whole=True, by_spark=True)
         try:
             return self._measured_int96(self.int96_columns)
@@ -553,7 +553,9 @@ def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
             record.note_wrong_pages()
             raise unreadable(path, error) from error
         part = rest
-    return Footer(path, (size, changed), part.metadata, record, is_verified, part.left_out, part.names)
+    return Footer(
+        path, (size, changed), part.metadata, record, is_verified, part.unreadable_columns, part.names
+    )
 
 
 def _remember(parsed: Footer) -> Footer:

@@ -23,7 +23,7 @@ process."""
 OTHER_COLUMNS = (
     "Write the file again, unencrypted, and with other types: decimal(38, 0) or text for 128-bit integers"
 )
-_ENCRYPTED = "it is encrypted, and there is no way to pass keys"
+_ENCRYPTION_PROBLEM = "it is encrypted, and there is no way to pass keys"
 _SCHEMA, _GROUPS, _METADATA, _ORDERS = 2, 4, 5, 7
 _ENCRYPTION, _SIGNING_KEY = 8, 9
 _TYPE, _NAME, _CHILDREN, _CONVERTED_TYPE, _LOGICAL_TYPE = 1, 4, 5, 6, 10
@@ -44,7 +44,7 @@ class Part:
     columns, if some cannot."""
 
     metadata: pq.FileMetaData
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    unreadable_columns: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
 
 
@@ -90,9 +90,9 @@ def _part(footer: Struct, columns: Sequence[_Column], unreadable: Mapping[int, s
     if _ORDERS in part:
         part[_ORDERS] = _list(_only(part[_ORDERS].content, leaves))
     if _METADATA in part:
-        part[_METADATA] = _list(_noted(part[_METADATA].content, kept, len(columns)))
+        part[_METADATA] = _list(_metadata_of(part[_METADATA].content, kept, len(columns)))
     names = tuple(column.name for column in columns)
-    return Part(_parsed(part), {names[place]: why for place, why in unreadable.items()}, names)
+    return Part(_parse(part), {names[place]: why for place, why in unreadable.items()}, names)
 
 
 def _columns(elements: Sequence[Struct]) -> Iterator[_Column]:
@@ -119,7 +119,7 @@ def _unreadable(footer: Struct, columns: Sequence[_Column]) -> Iterator[tuple[in
     foreign = _foreign_types(footer)
     for place, column in enumerate(columns):
         if not encrypted.isdisjoint(column.leaves):
-            yield place, _ENCRYPTED
+            yield place, _ENCRYPTION_PROBLEM
         elif why := _refusal(footer, [column]):
             yield place, f"Arrow cannot read its type: {why}"
         elif foreign and any(map(_is_untyped, column.elements)):
@@ -154,13 +154,13 @@ def _refusal(footer: Struct, columns: Sequence[_Column]) -> str:
     root = footer[_SCHEMA].content[0]
     only = {1: footer[1], _SCHEMA: _schema(root, columns), 3: Value(footer[3].type, 0), _GROUPS: _list([])}
     try:
-        _parsed(only).schema.to_arrow_schema()
+        _parse(only).schema.to_arrow_schema()
     except pa.ArrowException as error:
         return str(error)
     return ""
 
 
-def _parsed(footer: Struct) -> pq.FileMetaData:
+def _parse(footer: Struct) -> pq.FileMetaData:
     content = struct_bytes(footer)
     return pq.read_metadata(pa.BufferReader(MAGIC + content + len(content).to_bytes(4, "little") + MAGIC))
 
@@ -178,7 +178,7 @@ def _group(group: Struct, leaves: Collection[int]) -> Struct:
     return {**kept, _CHUNKS: _list(_only(group[_CHUNKS].content, leaves))}
 
 
-def _noted(entries: Sequence[Struct], kept: Sequence[int], count: int) -> Iterator[Struct]:
+def _metadata_of(entries: Sequence[Struct], kept: Sequence[int], count: int) -> Iterator[Struct]:
     """The file's own metadata, with Arrow's schema of only the columns at `kept`, or without that schema if
     pyarrow cannot read it."""
     for entry in entries:

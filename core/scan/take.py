@@ -27,7 +27,7 @@ MOST_KEPT_BYTES = 256 << 20
 """The most bytes that one walk caches."""
 FEW_SHARE = 4
 """Up to 1/FEW_SHARE of the rows count as few."""
-MOST_REMEMBERED = 1 << 17
+MOST_REQUESTS = 1 << 17
 
 _requests: set[ChunkKey] = set()
 _requests_lock = threading.Lock()
@@ -175,7 +175,7 @@ def _repeated_keys(keys: set[ChunkKey]) -> set[ChunkKey]:
     """Return the keys that were requested before; note all of them as requested."""
     with _requests_lock:
         again = keys & _requests
-        if len(_requests) + len(keys) > MOST_REMEMBERED:
+        if len(_requests) + len(keys) > MOST_REQUESTS:
             _requests.clear()
         _requests.update(keys)
         return again

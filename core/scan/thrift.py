@@ -49,14 +49,14 @@ class _Reader:
         if kind == STRUCT:
             return Value(kind, self.struct())
         if kind == BINARY:
-            return Value(kind, self._bytes(self._unsigned()))
+            return Value(kind, self._bytes(self._varint()))
         if kind == _DOUBLE:
             return Value(kind, self._bytes(8))
         return Value(kind, self._byte() if kind == _BYTE else self._integer())
 
     def _list(self, kind: int) -> Value:
         head = self._byte()
-        count = self._unsigned() if head >> 4 == 15 else head >> 4
+        count = self._varint() if head >> 4 == 15 else head >> 4
         if head & 15 in (_TRUE, _FALSE):
             return Value(kind, [self._byte() for _ in range(count)], head & 15)
         return Value(kind, [self._value(head & 15).content for _ in range(count)], head & 15)
@@ -70,7 +70,7 @@ class _Reader:
             raise IndexError("the content ends before")
         return self._content[self._at - count : self._at]
 
-    def _unsigned(self) -> int:
+    def _varint(self) -> int:
         number = shift = 0
         while (byte := self._byte()) & 128:
             number |= (byte & 127) << shift
@@ -78,7 +78,7 @@ class _Reader:
         return number | byte << shift
 
     def _integer(self) -> int:
-        number = self._unsigned()
+        number = self._varint()
         return number >> 1 ^ -(number & 1)
 
 
@@ -98,20 +98,20 @@ def _value(value: Value) -> bytes:
     if value.type in (LIST, _SET):
         count = len(value.content)
         short = bytes([count << 4 | value.item_type])
-        head = short if count < 15 else bytes([15 << 4 | value.item_type]) + _unsigned(count)
+        head = short if count < 15 else bytes([15 << 4 | value.item_type]) + _varint(count)
         if value.item_type in (_TRUE, _FALSE):
             return head + bytes(value.content)
         return head + b"".join(_value(Value(value.item_type, item)) for item in value.content)
     if value.type == STRUCT:
         return struct_bytes(value.content)
     if value.type == BINARY:
-        return _unsigned(len(value.content)) + bytes(value.content)
+        return _varint(len(value.content)) + bytes(value.content)
     if value.type == _DOUBLE:
         return bytes(value.content)
     return bytes([value.content]) if value.type == _BYTE else _integer(value.content)
 
 
-def _unsigned(number: int) -> bytes:
+def _varint(number: int) -> bytes:
     written = b""
     while number > 127:
         written += bytes([number & 127 | 128])
@@ -120,4 +120,4 @@ def _unsigned(number: int) -> bytes:
 
 
 def _integer(number: int) -> bytes:
-    return _unsigned(number << 1 if number >= 0 else (-number << 1) - 1)
+    return _varint(number << 1 if number >= 0 else (-number << 1) - 1)

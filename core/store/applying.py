@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, VersionConflict
 from lamella.core.jobs import Job
@@ -98,7 +98,7 @@ def _changed_cells(comparison: Comparison, pairs: tuple[ColumnPair, ...], job: J
             theirs = rows_of(after, later, [_there(pair.after)]).column(0)
             places = np.flatnonzero(differing(ours, theirs, comparison.rule))
             if len(places):
-                values = _fitting(take(in_one(theirs), places), pair, comparison)
+                values = _fitting(take(combine_chunks(theirs), places), pair, comparison)
                 yield pa.Table.from_arrays([from_numpy(ids[places]), values], [ID, _there(pair.before).name])
 
 
@@ -106,7 +106,8 @@ def _added_rows(comparison: Comparison, pairs: tuple[ColumnPair, ...]) -> pa.Tab
     columns = [_there(pair.after) for pair in pairs]
     rows = rows_of(comparison.after, comparison.added, columns)
     values = [
-        _fitting(in_one(column), pair, comparison) for column, pair in zip(rows.columns, pairs, strict=True)
+        _fitting(combine_chunks(column), pair, comparison)
+        for column, pair in zip(rows.columns, pairs, strict=True)
     ]
     return pa.Table.from_arrays(values, [_there(pair.before).name for pair in pairs])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, take, to_numpy
 from lamella.core.arrow.ingest import integers_end_to_end
 from lamella.core.arrow.sorted_ids import EMPTY
 from lamella.core.errors import FileProblem
@@ -113,7 +113,9 @@ def _latest_of(columns: Sequence[Column], changes: list[CellChanges]) -> CellCha
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
     schema = pa.schema([pa.field(str(c.key), c.type) for c in columns])
     rows = take(pa.concat_tables(_tables(changes, columns, schema)).combine_chunks(), last)
-    return CellChanges(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
+    return CellChanges(
+        ids[last], {c.key: combine_chunks(rows.column(place)) for place, c in enumerate(columns)}
+    )
 
 
 def _tables(
@@ -218,4 +220,4 @@ def write_cells(
 
 def _whole(segment: FileSegment, columns: Sequence[Column]) -> list[pa.Array]:
     groups = range(unchanged_footer(segment).metadata.num_row_groups)
-    return [in_one(values) for values in run_chunks(segment, groups, columns, None)[0]]
+    return [combine_chunks(values) for values in run_chunks(segment, groups, columns, None)[0]]

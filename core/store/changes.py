@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, put, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat_batches
 from lamella.core.arrow.ingest import IntegerRow, as_block
@@ -99,7 +99,7 @@ def assign_change(
     values = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
     columns = [c for c in state.columns if c.name in values.column_names]
     old = stored_values(state, ids, columns)
-    new = dict(zip(values.column_names, map(in_one, values.columns), strict=True))
+    new = dict(zip(values.column_names, map(combine_chunks, values.columns), strict=True))
     return replace_change(state, ids, old, new, take_ids, message)
 
 
@@ -153,7 +153,9 @@ def _join(parts: Sequence[Values]) -> Values:
     tables = [pa.Table.from_arrays(list(part.values()), names=list(part)) for part in parts]
     schema = common_schema(table.schema for table in tables)
     whole = pa.concat_tables([cast_to_schema(table, schema) for table in tables])
-    return {name: in_one(column) for name, column in zip(whole.column_names, whole.columns, strict=True)}
+    return {
+        name: combine_chunks(column) for name, column in zip(whole.column_names, whole.columns, strict=True)
+    }
 
 
 def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa.Array]:
@@ -163,7 +165,7 @@ def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa
     if not parts:
         return np.empty(0, np.int64), pa.nulls(0, column.type)
     whole = pa.concat_tables(parts)
-    return to_numpy(whole.column(0)), in_one(whole.column(1))
+    return to_numpy(whole.column(0)), combine_chunks(whole.column(1))
 
 
 def stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> dict[str, pa.Array]:
@@ -172,7 +174,7 @@ def stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column
     if len(ids) == 1:
         arrays = arrays_at(state.snapshot, int(positions[0]), columns)
     else:
-        arrays = [in_one(values) for values in take_rows(state.snapshot, positions, columns).columns]
+        arrays = [combine_chunks(values) for values in take_rows(state.snapshot, positions, columns).columns]
     return dict(zip([c.name for c in columns], arrays, strict=True))
 
 
@@ -212,7 +214,7 @@ def differing_values(
     """How `new` changes the columns, the values as they will be stored, and the indices of the rows in which
     any of them differs from `old`."""
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
-    arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
+    arrays = {c: combine_chunks(values.column(i)) for i, c in enumerate(plan.columns)}
     return plan, arrays, np.flatnonzero(_differ(old, arrays))
 
 
@@ -283,7 +285,7 @@ def complete_values(
         if lacks is None or not lacks.any() or column.name not in columns:
             continue
         old = take_rows(state.snapshot, state.locate(ids[lacks]), [columns[column.name]])
-        stored = in_one(to_columns(old, [column]).column(0))
+        stored = combine_chunks(to_columns(old, [column]).column(0))
         whole = put(values.column(place), np.flatnonzero(lacks), stored)
         values = values.set_column(place, values.schema.field(place), whole)
     return values
@@ -484,7 +486,9 @@ def _cells(
     left_out = {n: lacks[places] for n, lacks in rows.omissions.items() if n not in skipped_names}
     values = complete_values(state, ids, plan, rows_at(rows.table, places), left_out)
     values_of = {
-        c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in skipped_names
+        c.key: combine_chunks(values.column(i))
+        for i, c in enumerate(plan.columns)
+        if c.name not in skipped_names
     }
     return CellChanges(ids, values_of)
 

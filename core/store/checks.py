@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, take, to_numpy
 from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.sorted_ids import among, distinct
@@ -172,7 +172,9 @@ def _file_values(segment: FileSegment, column: Column) -> pa.Array:
         return pa.nulls(segment.num_rows, column.type)
     groups = range(unchanged_footer(segment).metadata.num_row_groups)
     pieces = (column_chunks(segment, group, [column], into=None)[0] for group in groups)
-    return in_one(pa.chunked_array([chunk for values in pieces for chunk in values.chunks], column.type))
+    return combine_chunks(
+        pa.chunked_array([chunk for values in pieces for chunk in values.chunks], column.type)
+    )
 
 
 def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, take, to_numpy
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, short_text
@@ -53,7 +53,7 @@ def edit_change(
         plan = ColumnPlan(tuple(columns), (), ())
         old = stored_values(state, ids, columns)
         values = complete_values(state, ids, plan, cells_of_rows.table, cells_of_rows.omissions)
-        new = {own[name]: in_one(values.column(name)) for name in values.column_names}
+        new = {own[name]: combine_chunks(values.column(name)) for name in values.column_names}
         change = replace(change, cells=changed_cells(ids, old, new))
     if rows is not None and rows.num_rows:
         plan = ColumnPlan(tuple(own[name] for name in rows.column_names), (), ())
@@ -94,7 +94,7 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
         id_arrays.append(ids)
         for column in table.column_names:
             if column != ID:
-                parts.setdefault(column, []).append((ids, in_one(table.column(column))))
+                parts.setdefault(column, []).append((ids, combine_chunks(table.column(column))))
     rows = distinct(np.concatenate(id_arrays)) if parts else np.empty(0, np.int64)
     columns, left_out = {}, {}
     for column, pieces in parts.items():

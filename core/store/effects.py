@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, from_values, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import concat_batches
 from lamella.core.arrow.ingest import as_block
@@ -238,7 +238,7 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
     ids = first_ids(state, None, SAMPLE_ROWS)
     if failures.count:
         ids = np.array(failures.ids[:SAMPLE_ROWS], np.int64)
-    values = in_one(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
+    values = combine_chunks(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
     cast = cast_values(values, replace(how, nulls=True))
     kinds = [
         CONFLICT if was and not now else CHANGED
@@ -270,7 +270,7 @@ def made_columns_effect(
     some = ids[:SAMPLE_ROWS]
     parts = next(compute_columns(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
     rows = take_rows(state.snapshot, state.locate(some), sources)
-    before = {name: in_one(rows.column(name)) for name in rows.column_names}
+    before = {name: combine_chunks(rows.column(name)) for name in rows.column_names}
     after = dict(zip(names, parts, strict=True))
     preview = _preview(state, some, before, after, CHANGED, _columns_of(where))
     job.check()
@@ -362,7 +362,7 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
         return again
     unlike = np.zeros(len(again), bool)
     for column in rows.table.columns:
-        values = in_one(column)
+        values = combine_chunks(column)
         unlike |= differs(take(values, firsts[again]), take(values, again))
     for lacks in rows.omissions.values():  # leaving a value out differs from giving null
         unlike |= lacks[firsts[again]] != lacks[again]
@@ -374,7 +374,7 @@ def _whole(
 ) -> dict[str, pa.Array]:
     """The new columns of the matching rows, with stored values where nothing is given."""
     merged = whole_values(state, ids, rows)
-    columns = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
+    columns = {name: combine_chunks(merged.table.column(name)) for name in merged.table.column_names}
     for name, lacks in merged.omissions.items():
         if name in old:
             columns[name] = choose(lacks, old[name], columns[name])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_values, take, to_numpy
 from lamella.core.arrow.documents import fold_extra_fields
 from lamella.core.arrow.ingest import RowBatch, as_block
 from lamella.core.arrow.nested_values import python_value
@@ -49,7 +49,7 @@ class ColumnPlan:
         batches = [] if self._hold_words else values.to_batches()
         if len(batches) == 1:
             return BatchValues(self.keys, batches[0].schema, batches[0])
-        return {key: in_one(values.column(place)) for place, key in enumerate(self.keys)}
+        return {key: combine_chunks(values.column(place)) for place, key in enumerate(self.keys)}
 
     @cached_property
     def keys(self) -> tuple[int, ...]:

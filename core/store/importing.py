@@ -188,8 +188,8 @@ Mode = Literal["append", "replace", "upsert"]
 
 
 def _columns(names: Sequence[str]) -> str:
-    listing = ", ".join(names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    listing = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return f"{'column' if len(names) == 1 else 'columns'} {listing}{more}"
 
 
@@ -424,7 +424,7 @@ def problem_rows(problems: Sequence[Problem]) -> pa.Table:
     return pa.table(columns)
 
 
-MOST_NAMED = 6
+MOST_NAMES = 6
 BAD_LINES = "_bad_lines"
 """The suffix of the name of a table of unreadable lines."""
 

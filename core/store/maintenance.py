@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.arrow.arrays import in_one
+from lamella.core.arrow.arrays import combine_chunks
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.errors import BadData, Cancelled, LamellaError
 from lamella.core.jobs import Job
@@ -233,7 +233,7 @@ def _join_rows(run: Sequence[SegmentEntry], columns: Sequence[Column]) -> dict[i
     pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
     assert len(pending) == len(run), "rows in the catalog are pending"
     joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
-    return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}
+    return {c.key: combine_chunks(joined.column(i)) for i, c in enumerate(columns)}
 
 
 def _rows_of(pending: Sequence[PendingRows]) -> Iterator[pa.Table]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, take, to_numpy
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.equality import is_list
 from lamella.core.arrow.from_python import Row, blocks, concat_batches, is_given_by_key, repeatable
@@ -237,7 +237,7 @@ class _Merge:
                 f"'{REST}' holds the keys of documents that have no field",
                 "Name the key itself, as if it were a field",
             )
-        part = _Part(path, in_one(values), gives, self._rows.documents.get(name))
+        part = _Part(path, combine_chunks(values), gives, self._rows.documents.get(name))
         for earlier in self._parts:
             if earlier.path.overlaps(path) and bool((earlier.gives & gives).any()):
                 raise _twice_problem(self._table, earlier.path, path)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_values, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, short_text
 from lamella.core.filters.kinds import NESTED_KINDS, Kind, kind_of
@@ -205,4 +205,4 @@ def compute_columns(
         job.report(start, len(ids), "rows")
         some = ids[start : start + ROWS_AT_ONCE]
         rows = take_rows(state.snapshot, state.locate(some), columns)
-        yield act.make({name: in_one(rows.column(name)) for name in rows.column_names})
+        yield act.make({name: combine_chunks(rows.column(name)) for name in rows.column_names})

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_values, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, UnknownColumn, VersionConflict
 from lamella.core.filters.kinds import Kind, kind_of
@@ -66,7 +66,7 @@ def effect_of_sql(
     cells = _cells_to_update(table, statement, rows)
     ids = to_numpy(cells.column(0))
     order = np.argsort(ids)
-    values = {name: take(in_one(cells.column(name)), order) for name in cells.column_names[1:]}
+    values = {name: take(combine_chunks(cells.column(name)), order) for name in cells.column_names[1:]}
     return cells_effect(state, ids[order], values), state.version
 
 

@@ -35,7 +35,7 @@ ENCODINGS = {
 }
 MARKS = {"utf-8-bom": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}
 FORMULA_SIGNS = "=+-@\t\r"
-UNQUOTED = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
+UNQUOTED_CHARACTERS = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
 """The characters of values that are not text, apart from a decimal comma."""
 CELLS_AT_ONCE, LEAST_ROWS, MOST_ROWS = 500_000, 1_000, 50_000
 """The size of a piece converted to text at once: each column of a piece costs some Arrow calls, however few
@@ -97,7 +97,7 @@ class Dialect:
                 texts = pc.if_else(risky, join_texts("'", texts), texts)
         if self.quoting == "all" or (is_text and self.quoting == "text"):
             return self._quote(texts)
-        if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED, self.style.decimal_sign}:
+        if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED_CHARACTERS, self.style.decimal_sign}:
             return texts
         if not self._may_need_quotes(texts):
             return texts

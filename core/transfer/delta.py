@@ -50,7 +50,7 @@ WRITER_FEATURES = frozenset(
 NEWEST_WRITER = 7
 RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 """Metadata keys of columns whose values a writer has to check or generate."""
-_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+_SIGNED_TYPES = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
 def adds_version(values: Values) -> bool:
@@ -149,7 +149,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(20, 0)
     if is_.is_float16(kind):
         return pa.float32()
-    return pa.date32() if is_.is_date64(kind) else _SIGNED.get(kind, kind)
+    return pa.date32() if is_.is_date64(kind) else _SIGNED_TYPES.get(kind, kind)
 
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:

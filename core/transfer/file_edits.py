@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_values, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
@@ -128,7 +128,7 @@ def _of_tables(snapshot: Snapshot, cells: Any) -> dict[str, list[tuple[np.ndarra
         for name in part.column_names:
             if name != ID:
                 _refuse_type(snapshot, part.schema.field(name))
-                columns.setdefault(name, []).append((numbers, in_one(part.column(name))))
+                columns.setdefault(name, []).append((numbers, combine_chunks(part.column(name))))
     return columns
 
 
@@ -203,7 +203,7 @@ def differing(snapshot: Snapshot, edits: FileEdits) -> FileEdits:
     """The edits without cells whose value does not change, so that their bytes stay as they are."""
     cells = {}
     for name, (numbers, new) in edits.cells.items():
-        old = in_one(take_rows(snapshot, numbers, [snapshot.column(name)]).column(0))
+        old = combine_chunks(take_rows(snapshot, numbers, [snapshot.column(name)]).column(0))
         places = np.flatnonzero(differs(old, new))
         if len(places):
             cells[name] = (numbers[places], take(new, places))

@@ -39,7 +39,7 @@ _ROADS = "Alley Avenue Close Court Drive Gardens Hill Lane Parade Place Road Row
 _CHANNELS = ["web", "store", "phone", "app", "partner"]
 _STATUSES = ["new", "paid", "packed", "sent", "delivered", "returned", "cancelled"]
 
-MIXED = pa.schema(
+MIXED_SCHEMA = pa.schema(
     [
         pa.field("order_id", pa.int64()),
         pa.field("customer_id", pa.int64()),
@@ -69,7 +69,7 @@ def group_of(start: int, rows: int) -> pa.Table:
     """Rows `start` … `start + rows` of the generated data; `start` is a multiple of a row group's rows."""
     make = np.random.default_rng([SEED, start // GROUP_ROWS])
     columns = [column.slice(0, rows) for column in _columns(make, start)]
-    return pa.Table.from_arrays(columns, schema=MIXED)
+    return pa.Table.from_arrays(columns, schema=MIXED_SCHEMA)
 
 
 def _columns(make: np.random.Generator, start: int) -> list[pa.Array]:
@@ -142,7 +142,7 @@ def _list(values: Sequence[str]) -> pa.Array:
 
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-KINDS = {"mixed": (MIXED, group_of)}
+KINDS = {"mixed": (MIXED_SCHEMA, group_of)}
 
 
 def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.arrow.arrays import in_one, put, take
+from lamella.core.arrow.arrays import combine_chunks, put, take
 from lamella.core.datasets.blocks import in_order
 from lamella.core.datasets.edit_problem import COPY
 from lamella.core.datasets.locate import refuse_changed_files
@@ -120,7 +120,7 @@ class Rewrite:
         for field in schema:
             name = self._names.get(field.name, "")
             is_present = name in rows.column_names
-            values = in_one(rows.column(name)) if is_present else pa.nulls(rows.num_rows, field.type)
+            values = combine_chunks(rows.column(name)) if is_present else pa.nulls(rows.num_rows, field.type)
             columns.append(self._to_file_type(values, field))
         return pa.Table.from_arrays(columns, schema=schema)
 

@@ -34,7 +34,7 @@ DATE_FORMATS = {
 }
 NOT_FINITE = frozenset(("nan", "inf", "-inf"))
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_ESCAPED = '["\\\\\x00-\x1f]'
+_ESCAPED_CHARACTERS = '["\\\\\x00-\x1f]'
 """Characters that JSON escapes."""
 
 
@@ -200,7 +200,7 @@ def clock_text(count: int, per_second: int) -> str:
 
 
 def _quote(texts: pa.Array) -> pa.Array:
-    needs = pc.match_substring_regex(texts, _ESCAPED)
+    needs = pc.match_substring_regex(texts, _ESCAPED_CHARACTERS)
     if pc.any(needs).as_py():
         escaped = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts.filter(needs).to_pylist()]
         texts = pc.replace_with_mask(texts, fill_false(needs), from_values(escaped, pa.string()))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, put, take
+from lamella.core.arrow.arrays import combine_chunks, put, take
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among
 from lamella.core.datasets.blocks import read_block
@@ -237,7 +237,9 @@ class Rewrite:
         if rows is None or rows.num_rows != expected.num_rows:
             return 0, expected.column_names[0]
         for name in expected.column_names:
-            places = np.flatnonzero(differs(in_one(expected.column(name)), in_one(rows.column(name))))
+            places = np.flatnonzero(
+                differs(combine_chunks(expected.column(name)), combine_chunks(rows.column(name)))
+            )
             if len(places):
                 return int(places[0]), name
         return None

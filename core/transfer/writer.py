@@ -19,10 +19,10 @@ from lamella.core.validation import names_of, text_of
 
 PIECE_ROWS = 10_000
 PIECE_BYTES = 64 * 2**20
-SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
+CHARACTERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 """Names for characters that are hard to type in a shell or a form."""
 TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "off", "0"))
-MOST_SYNCED = 100
+MOST_SYNCS = 100
 """The most files to sync one by one; for more, one call that syncs the whole disk is faster."""
 MAKE_ROOM = "Choose another folder or free some space"
 Item = TypeVar("Item")
@@ -69,7 +69,7 @@ class Option:
         if not isinstance(value, str):
             raise self._refusal(value, "Give text")
         if self.kind == "text":
-            return SPELLED.get(value, text_of(value, f"export: {self.name}"))
+            return CHARACTERS.get(value, text_of(value, f"export: {self.name}"))
         if value.casefold() not in self.choices:
             raise self._refusal(value, instead_of(value, self.choices))
         return value.casefold()
@@ -252,7 +252,7 @@ def put_on_disk(draft: Path) -> None:
     lead to half a file."""
     folders = [draft, *(path for path in draft.rglob("*") if path.is_dir())] if draft.is_dir() else []
     files = [path for path in draft.rglob("*") if path.is_file()] if folders else [draft]
-    if len(files) > MOST_SYNCED and hasattr(os, "sync"):
+    if len(files) > MOST_SYNCS and hasattr(os, "sync"):
         os.sync()
         return
     for path in files:

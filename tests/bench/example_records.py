@@ -9,7 +9,7 @@ from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import (
     CRASHED,
     Failure,
-    Measured,
+    Measurement,
     ProcessUsage,
     StepStart,
     Surroundings,
@@ -51,8 +51,8 @@ def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
     for message in (
         Surroundings("sqlite", "3.40", "not durable", {"python": "CPython 3.11", "cores": 2}, "small"),
         StepStart("sqlite", 1000, 0, "read"),
-        Measured(record("sqlite", seconds)),
-        Measured(replace(record("sqlite", seconds, repeat=1), latencies=(0.25, 0.75))),
+        Measurement(record("sqlite", seconds)),
+        Measurement(replace(record("sqlite", seconds, repeat=1), latencies=(0.25, 0.75))),
         UnsupportedStep("needle", "sqlite", "index", "It has none"),
         Failure("small", "lamella", "read", 10, 0, "It fell", "at length", CRASHED),
         ProcessUsage("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),

@@ -29,7 +29,7 @@ from lamella.core.bench.systems.rows import to_batches
 from lamella.core.bench.workloads.table_rows import blocks
 from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.store.importing import import_file
-from lamella.core.transfer.generate import GROUP_ROWS, MIXED, group_of
+from lamella.core.transfer.generate import GROUP_ROWS, MIXED_SCHEMA, group_of
 from tests.bench.page import put_into
 
 LIMIT_BYTES = 10**9
@@ -62,7 +62,7 @@ class Measurement:
 def reader(kind: str, rows: int) -> pa.RecordBatchReader:
     if kind == "wide":
         return to_batches(blocks(SMALL, rows))
-    return pa.RecordBatchReader.from_batches(MIXED, _mixed(rows))
+    return pa.RecordBatchReader.from_batches(MIXED_SCHEMA, _mixed(rows))
 
 
 def _mixed(rows: int) -> Iterator[pa.RecordBatch]:

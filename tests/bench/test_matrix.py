@@ -85,7 +85,7 @@ def test_a_wrong_answer_stands_in_its_cell_and_is_never_a_figure() -> None:
     matrix = of(
         [*times("lamella", "read", 0.1), *times("lamella", "query", 0.1), *times("csv", "read", 0.2)],
         wrong,
-        unsupported_steps=[cannot],
+        unsupported=[cannot],
     )
     assert matrix.rivals == ("sqlite", "csv")
     assert cell(matrix, "sqlite", "Read").outcome == FAILED

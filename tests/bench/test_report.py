@@ -10,7 +10,7 @@ from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import (
     LIMIT,
     Failure,
-    Measured,
+    Measurement,
     Message,
     Surroundings,
     UnsupportedStep,
@@ -226,9 +226,9 @@ def test_the_page_says_how_to_run_it_again_on_what_and_with_what_set_up() -> Non
             introduced("lamella", "small"),
             introduced("sqlite", "small", "synchronous off"),
             introduced("sqlite", "needle", "with an index"),
-            Measured(record("lamella", 0.2)),
-            Measured(record("sqlite", 0.1)),
-            Measured(needle(record("sqlite", 0.3))),
+            Measurement(record("lamella", 0.2)),
+            Measurement(record("sqlite", 0.1)),
+            Measurement(needle(record("sqlite", 0.3))),
             Failure("small", "lamella", "query", 1000, 0, "Ended: the limit of 1 s passed", kind=LIMIT),
             UnsupportedStep("needle", "sqlite", "index", "It has none"),
         )

@@ -173,7 +173,7 @@ def after(path: Path, statement: str) -> SavedRuns:
         ("UPDATE batches SET figures = '{}'", "Figures.samples is None"),
         ("UPDATE batches SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
         ("UPDATE surroundings SET environment = '[]'", "not the kind of JSON"),
-        ("UPDATE ended SET steps = 'many'", "Ended.steps is 'many'"),
+        ("UPDATE ended SET steps = 'many'", "ProcessUsage.steps is 'many'"),
         ("UPDATE runs SET started = 'noon'", "'noon', which is not a time"),
         ("UPDATE runs SET choice = '{}'", "What a run measured cannot be read"),
         ("UPDATE runs SET seconds = 'long'", "SavedRun.seconds is 'long'"),

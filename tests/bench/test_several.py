@@ -119,9 +119,9 @@ def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_th
 ) -> None:
     code = (
         "import sys; from pathlib import Path; from lamella.core.bench.engine.runner import run_workload; "
-        "from lamella.core.bench.engine.protocol import Doing\n"
+        "from lamella.core.bench.engine.protocol import StepStart\n"
         "def hear(message):\n"
-        "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
+        "    if isinstance(message, StepStart) and message.step == 'read': print('reading', flush=True)\n"
         f"run_workload('small', [2], ['tests.bench.odd_systems:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
     )
     with subprocess.Popen(

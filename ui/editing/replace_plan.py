@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, take
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
@@ -88,7 +88,7 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
         position += page.num_rows
         hits = np.zeros(page.num_rows, bool)
         for name in plan.columns:
-            before = in_one(page.column(name))
+            before = combine_chunks(page.column(name))
             after = replacement.apply(before)
             places = np.flatnonzero(differs(before, after))
             if not len(places):

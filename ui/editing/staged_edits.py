@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, put, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
@@ -163,7 +163,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     _, before = cells_by_row(name, before_tables[::-1])
     columns = {}
     for place, column in enumerate(after.table.column_names):
-        new, old = in_one(after.table.column(place)), in_one(before.table.column(column))
+        new, old = combine_chunks(after.table.column(place)), combine_chunks(before.table.column(column))
         lacks = after.omissions.get(column, np.zeros(len(ids), bool))
         changed = differs(old, new) & ~lacks & ~among(ids, deleted_ids)
         if changed.any():
@@ -218,7 +218,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
         existing_cells = column.at(np.flatnonzero(~among(column.ids, missing_ids)))
         if not len(existing_cells.ids):
             continue
-        theirs = in_one(now.read([name], ids=existing_cells.ids.tolist()).column(0))
+        theirs = combine_chunks(now.read([name], ids=existing_cells.ids.tolist()).column(0))
         met = np.flatnonzero(differs(existing_cells.before, theirs) & differs(theirs, existing_cells.after))
         some, texts_now = existing_cells.at(met), whole_texts(take(theirs, met))
         texts = zip(
@@ -240,7 +240,7 @@ def _changed_rows(base: OldVersion, now: OldVersion, ids: list[int]) -> list[Cel
     for name in now.schema.names:
         if name not in base.schema.names or base.schema.field(name).type != now.schema.field(name).type:
             continue
-        before, theirs = (in_one(each.read([name], ids=ids).column(0)) for each in (base, now))
+        before, theirs = (combine_chunks(each.read([name], ids=ids).column(0)) for each in (base, now))
         met = np.flatnonzero(differs(before, theirs))
         texts = zip(met.tolist(), whole_texts(take(before, met)), whole_texts(take(theirs, met)), strict=True)
         for place, old, new in texts:

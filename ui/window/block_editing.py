@@ -16,7 +16,7 @@ from PySide6.QtCore import QMimeData, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
-from lamella.core.arrow.arrays import in_one
+from lamella.core.arrow.arrays import combine_chunks
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.filters.cell_texts import whole_texts
@@ -230,7 +230,7 @@ class BlockEditing(QObject):
                 columns = {}
                 for name in names:
                     own = edited[top, name]
-                    values = in_one(first.column(name)) if own is None else own
+                    values = combine_chunks(first.column(name)) if own is None else own
                     columns[name] = Values(values, ONE_VALUE)
                 changes.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
             return changes

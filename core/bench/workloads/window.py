@@ -23,7 +23,7 @@ from lamella.core.bench.systems.base import System
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import digest
 from lamella.core.jobs import Job
-from lamella.core.transfer.generate import MIXED, make
+from lamella.core.transfer.generate import MIXED_SCHEMA, make
 
 FAMILY = "window"
 HOLD, FIRST_CARD, CARDS = "_hold", "_first_card", "_cards"
@@ -210,7 +210,7 @@ class Act:
 class WindowSystem(System):
     """Opens `file` in a window at the first act, unless the act itself opens it."""
 
-    columns = len(MIXED)
+    columns = len(MIXED_SCHEMA)
     file: Path
 
     @abstractmethod

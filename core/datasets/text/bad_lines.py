@@ -83,7 +83,7 @@ def _no_text(line: bytes) -> str | None:
     try:
         line.decode()
     except UnicodeDecodeError as error:
-        return f"The byte 0x{line[error.start]:02X}{NOT_DECODED}"
+        return f"The byte 0x{line[error.start]:02X}{DECODING_PROBLEM}"
     return None
 
 
@@ -101,7 +101,7 @@ def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, 
 
 
 INSTEAD_OF = " instead of "
-NOT_DECODED = " in it cannot be decoded"
+DECODING_PROBLEM = " in it cannot be decoded"
 
 
 def is_ragged(problem: Problem) -> bool:
@@ -111,7 +111,7 @@ def is_ragged(problem: Problem) -> bool:
 
 def is_undecodable(problem: Problem) -> bool:
     """Whether the line has bytes that are not valid in the encoding, which `bad_bytes="replace"` reads."""
-    return not problem.column and problem.why.endswith(NOT_DECODED)
+    return not problem.column and problem.why.endswith(DECODING_PROBLEM)
 
 
 def _is_open(row: str, ends: RowEnds) -> bool:

@@ -57,7 +57,7 @@ class TextFile:
         self.source, self.text, self.options = source, text, options
         self._about, self._problems = remarks, Problems(source.path)
         self._late: dict[int, str] = {}
-        self._replaced: dict[int, tuple[int, int]] = {}
+        self._replacement_counts: dict[int, tuple[int, int]] = {}
         self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
@@ -78,7 +78,7 @@ class TextFile:
             yield f"Read as {self.encoding} from line {min(late):,} on, as its bytes suggest"
 
     def _replacements(self) -> Iterator[str]:
-        replaced = list(self._replaced.values())
+        replaced = list(self._replacement_counts.values())
         if replaced:
             total, line = sum(count for count, _ in replaced), min(line for _, line in replaced)
             places = "1 place is" if total == 1 else f"{total:,} places are"
@@ -151,10 +151,10 @@ class TextFile:
                 self._late[block.first_line + block.data.count(b"\n", 0, first.start())] = block.encoding
         if self.source.replacing:
             mark = REPLACEMENT.encode()
-            self._replaced.pop(block.number, None)
+            self._replacement_counts.pop(block.number, None)
             if count := block.data.count(mark):
                 line = block.first_line + block.data.count(b"\n", 0, block.data.index(mark))
-                self._replaced[block.number] = count, line
+                self._replacement_counts[block.number] = count, line
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return join_schemas(a, b)
@@ -181,7 +181,7 @@ def text_name(path: Path) -> str:
 
 
 FIRST_BYTES = 1 << 20
-_ANY_DELIMITED = RowEnds(delimiter=DELIMITERS.encode(), quote=b'"')
+_ANY_ROW_ENDS = RowEnds(delimiter=DELIMITERS.encode(), quote=b'"')
 
 
 def looks_like_json_lines(contents: Contents) -> bool:
@@ -276,7 +276,7 @@ def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> T
     passing, replacing = options.bad_lines == "set-aside", options.bad_bytes == "replace"
     source = open_source(path, options.encoding, FIRST_BYTES, passing=passing, replacing=replacing)
     for data, whole in _beginnings(source):
-        if not (whole or _ANY_DELIMITED.last(data)):
+        if not (whole or _ANY_ROW_ENDS.last(data)):
             continue
         if not data.strip():
             raise FileProblem(
@@ -294,7 +294,7 @@ def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> T
         if dialect is not None:
             break
     else:
-        raise endless_row(source, _ANY_DELIMITED, data, 1)
+        raise endless_row(source, _ANY_ROW_ENDS, data, 1)
     own = options_for(dialect.names, options) if is_part else options
     text = DelimitedText(source.path, dialect, own)
     return TextFile(source, text, options, tuple(_about(source, dialect)))
@@ -307,12 +307,12 @@ def _about(source: TextSource, dialect: Dialect) -> Iterator[str]:
     if dialect.above:
         lines = quantity(len(dialect.above), "line")
         verb = "is" if len(dialect.above) == 1 else "are"
-        texts = "; ".join(text[:LONGEST_NAMED] for text in dialect.above[:MOST_NAMED])
+        texts = "; ".join(text[:LONGEST_LINE_ABOVE] for text in dialect.above[:MOST_LINES_ABOVE])
         yield f"{lines} above the table {verb} left out: {texts}"
 
 
 EVERYDAY = (UTF8, WESTERN, "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-MOST_NAMED, LONGEST_NAMED = 3, 80
+MOST_LINES_ABOVE, LONGEST_LINE_ABOVE = 3, 80
 
 
 def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:

@@ -135,7 +135,7 @@ def _layout(sample: str, whole: bool, delimiter: str | None, quote: str | None) 
     return _Layout(delimiter, quote, *_rows(sample, whole, delimiter, quote))
 
 
-_GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
+_GROUPED_NUMBER = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
 
 
 def _is_grouped(sample: str) -> bool:
@@ -143,7 +143,7 @@ def _is_grouped(sample: str) -> bool:
     first, *later_lines = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
     lines = [line.strip() for line in later_lines[:-1] or later_lines if line.strip()]
     is_name = bool(first.strip()) and not any(sign in first for sign in DELIMITERS)
-    return is_name and any("," in line for line in lines) and all(map(_GROUPED.fullmatch, lines))
+    return is_name and any("," in line for line in lines) and all(map(_GROUPED_NUMBER.fullmatch, lines))
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -69,9 +69,9 @@ def _open(location: Location, options: OpenOptions, describe: Describe) -> Datas
     return CachedDataset(text_name(file.path), file, reading.schema, reading.rows, entry)
 
 
-SAMPLED = 64
+SAMPLE_FILES = 64
 """The first rows of about this many files are examined before any is read."""
-MOST_NAMED = 3
+MOST_NAMES = 3
 BYTES_A_BLOCK = 8 << 20
 """Blocks of small files are combined up to this size."""
 
@@ -112,8 +112,8 @@ class SeveralTexts:
     def remarks(self) -> tuple[str, ...]:
         texts = []
         for name, files in self._missing.items():
-            names = ", ".join(self.files[at].path.name for at in files[:MOST_NAMED])
-            more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+            names = ", ".join(self.files[at].path.name for at in files[:MOST_NAMES])
+            more = f" and {len(files) - MOST_NAMES:,} more" if len(files) > MOST_NAMES else ""
             texts.append(f"Column '{name}' is missing in {names}{more}, and null there")
         types = {name: word for file in self.files for name, word in file.words_of_types.items()}
         about = dict.fromkeys(remark for file in self.files for remark in file.about)
@@ -216,7 +216,7 @@ class SeveralTexts:
 def _first_columns(files: Sequence[TextFile]) -> pa.Schema:
     """The columns, from the first rows of some files and the headers of all."""
     schema = pa.schema([])
-    step = max(1, len(files) // SAMPLED)
+    step = max(1, len(files) // SAMPLE_FILES)
     for file in files[::step]:
         schema = join_schemas(schema, file.begin()[1])
     for file in files:

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     import zipfile
 
 XZ, ZIP = "xz", "zip"
-_COMPRESSED = (
+_COMPRESSIONS = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\0", XZ),
     (b"PK\x03\x04", ZIP),
 )
-_ENCRYPTED = 1
+_ENCRYPTION_FLAG = 1
 _ZIP_METHODS = (0, 8, 12, 14)
 """The numbers of the methods that Python reads: stored, deflated, bzip2 and LZMA."""
 
@@ -195,7 +195,7 @@ def open_source(
 
 
 def compression_of(head: bytes) -> str | None:
-    return next((name for magic, name in _COMPRESSED if head.startswith(magic)), None)
+    return next((name for magic, name in _COMPRESSIONS if head.startswith(magic)), None)
 
 
 @contextmanager
@@ -240,7 +240,7 @@ def _decompress(path: Path, file: BinaryIO, compression: str) -> Iterator[Bytes]
 def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     """The only file in the archive. Its name is ignored, so nothing is written to where it says."""
     (member,) = members(archive)
-    if member.flag_bits & _ENCRYPTED:
+    if member.flag_bits & _ENCRYPTION_FLAG:
         raise FileProblem(
             path, "is protected by a password", "Encrypted archives cannot be read", "Unpack it first"
         )

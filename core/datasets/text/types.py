@@ -21,7 +21,7 @@ MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
 type; and nothing but names of non-finite doubles, perhaps with null markers."""
 NULL_MARKERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")
-_ZONED = pa.timestamp("us", "UTC")
+_ZONED_TIME = pa.timestamp("us", "UTC")
 
 Reader = Callable[[pa.Array], "pa.Array | None"]
 
@@ -189,7 +189,7 @@ _READERS: dict[pa.DataType, Reader] = {
     pa.date32(): _dates,
     pa.timestamp("us"): _timestamps(pa.timestamp("us")),
     pa.timestamp("ns"): _timestamps(pa.timestamp("ns")),
-    _ZONED: _timestamps(_ZONED),
+    _ZONED_TIME: _timestamps(_ZONED_TIME),
 }
 
 

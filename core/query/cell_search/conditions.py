@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_numpy, in_one
+from lamella.core.arrow.arrays import combine_chunks, from_numpy
 from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import BadQuery, visible
 from lamella.core.filters.expr import Filter, Predicate, any_of
@@ -67,7 +67,9 @@ def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
         if not len(page_numbers):
             continue
         low, high = int(page_numbers[0]), int(page_numbers[-1])
-        page = in_one(rows.page(low, high - low + 1, [name]).column(0)).take(from_numpy(page_numbers - low))
+        page = combine_chunks(rows.page(low, high - low + 1, [name]).column(0)).take(
+            from_numpy(page_numbers - low)
+        )
         page = page.cast(page.type.value_type) if pa.types.is_dictionary(page.type) else page
         known = pc.unique(page if known is None else pa.concat_arrays([known, page]))
         if len(known) > MOST_VALUES:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one
+from lamella.core.arrow.arrays import combine_chunks
 from lamella.core.jobs import Job
 from lamella.core.query.cell_search.hits import Hits
 from lamella.core.query.cell_search.pattern import ColumnMatcher, TextConversion, TextPattern
@@ -112,7 +112,9 @@ class CellSearch:
     def _look_at_page(self, offset: int, count: int) -> None:
         page = self._rows.page(offset, count, list(self._matchers))
         for name, values in zip(self._matchers, page.columns, strict=True):
-            matches = self._matchers[name].matches(in_one(values)) if len(values) else np.empty(0, np.bool_)
+            matches = (
+                self._matchers[name].matches(combine_chunks(values)) if len(values) else np.empty(0, np.bool_)
+            )
             self.hits.add(name, np.flatnonzero(matches) + offset)
 
     # ---------------------------------------------------------- in the order of files

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import from_numpy, in_one, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, from_numpy, to_numpy
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.filters.to_arrow import mask
@@ -278,7 +278,7 @@ class ColumnScan:
 
     def _rows(self, piece: Piece, file: OpenFile) -> _PieceRows:
         gaps = gaps_of(self._snapshot, piece.first, piece.stop)
-        read = map(in_one, live(self._snapshot, piece, gaps, self._read, file))
+        read = map(combine_chunks, live(self._snapshot, piece, gaps, self._read, file))
         arrays = dict(zip(self._read, read, strict=True))
         met = None
         if self._bound is not None:

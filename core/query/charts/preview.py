@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import in_one, take
+from lamella.core.arrow.arrays import combine_chunks, take
 from lamella.core.filters.expr import Filter, asks_words, columns_read
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
@@ -129,7 +129,7 @@ def _even_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> lis
 
     def read(piece: Piece, file: OpenFile) -> list[pa.Array]:
         gaps = gaps_of(snapshot, piece.first, piece.stop)
-        arrays = list(map(in_one, live(snapshot, piece, gaps, columns, file)))
+        arrays = list(map(combine_chunks, live(snapshot, piece, gaps, columns, file)))
         rows = len(arrays[0]) // every * every
         within = np.random.default_rng(piece.first).integers(0, every, rows // every)
         places = np.arange(0, rows, every) + within

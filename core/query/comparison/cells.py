@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.arrays import combine_chunks, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.errors import BadData, short_text
 from lamella.core.filters.kinds import NUMBERS, TEMPORAL, Kind, kind_of, value_type
@@ -60,7 +60,7 @@ def differing(
         return different
     places = np.flatnonzero(different & to_numpy(before.is_valid()) & to_numpy(after.is_valid()))
     if len(places):
-        ours, theirs = (_plain(take(in_one(values), places)) for values in (before, after))
+        ours, theirs = (_plain(take(combine_chunks(values), places)) for values in (before, after))
         different[places] = ~_near(ours, theirs, rule)
     return different
 
@@ -71,7 +71,7 @@ def _of_codes(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Ar
     types = before.type, after.type
     if not all(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type) for kind in types):
         return None
-    ours, theirs = in_one(before), in_one(after)
+    ours, theirs = combine_chunks(before), combine_chunks(after)
     if ours.dictionary.null_count or theirs.dictionary.null_count:
         return None
     codes = []
@@ -120,7 +120,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Values with one type for all layouts of text, and one for all layouts of binary data."""
-    array = in_one(values) if isinstance(values, pa.ChunkedArray) else values
+    array = combine_chunks(values) if isinstance(values, pa.ChunkedArray) else values
     kind = _plain_type(array.type)
     return array if array.type.equals(kind) else array.cast(kind)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_values, in_one, take
+from lamella.core.arrow.arrays import combine_chunks, from_values, take
 from lamella.core.errors import UnknownColumn
 from lamella.core.filters.kinds import NUMBERS, TEMPORAL, Kind, kind_of
 from lamella.core.jobs import Job
@@ -120,7 +120,7 @@ class ComparedRows:
         for pair, a, b in zip(pairs, before.columns, after.columns, strict=True):
             different = np.flatnonzero(differing(a, b, comparison.rule))
             if len(different):
-                values = to_display_type(take(in_one(a), different), shown_type(pair))
+                values = to_display_type(take(combine_chunks(a), different), shown_type(pair))
                 cells[pair.name] = CellsBefore(places[different], values)
         return cells
 
@@ -239,7 +239,7 @@ def _values(
     return [
         pa.nulls(len(rows), shown_type(pair))
         if column is None
-        else to_display_type(in_one(next(columns)), shown_type(pair))
+        else to_display_type(combine_chunks(next(columns)), shown_type(pair))
         for pair, column in zip(pairs, own, strict=True)
     ]
 

@@ -40,7 +40,7 @@ _REFERENCE = re.compile(r"#(\d+)\b")
 """How an operator names the columns of its input: by their positions, from 0."""
 _CAST = re.compile(r"\b(?:TRY_)?CAST\(((?:[^()]|\([^()]*\))*) AS [A-Z][A-Z0-9_ ]*(?:\([^()]*\))?(?:\[\])*\)")
 _COMPRESSION = re.compile(r"\b__internal_(?:de)?compress_\w+\(((?:[^(),]|\([^()]*\))*)(?:,[^()]*)?\)")
-_WRITTEN_CAST = re.compile(r"\bcast\b|\btry_cast\b|::", re.IGNORECASE)
+_CAST_IN_SQL = re.compile(r"\bcast\b|\btry_cast\b|::", re.IGNORECASE)
 _KEEPS_COLUMNS = frozenset({"FILTER", "ORDER_BY", "TOP_N", "LIMIT", "STREAMING_LIMIT", "RESULT_COLLECTOR"})
 """Operators whose columns are those of their input."""
 TITLES = {
@@ -142,7 +142,7 @@ def explain_sql(
     seconds = time.perf_counter() - started
     profile = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
     tables = tables_of(text, sources, request, job)
-    reader = _PlanReader(tables, has_casts=bool(_WRITTEN_CAST.search(text)))
+    reader = _PlanReader(tables, has_casts=bool(_CAST_IN_SQL.search(text)))
     if isinstance(profile, list):
         return SqlPlan(reader.operator(profile[0] if profile else {}))
     roots = profile.get("operator") or profile.get("children") or [{}]

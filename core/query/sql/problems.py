@@ -25,12 +25,12 @@ _SUGGESTION = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
 _NO_VALUE = re.compile(r"Values were not provided for the following parameters?: \d")
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
-_NAMED_FIRST = re.compile(r"\S+: ")
+_LEADING_NAME = re.compile(r"\S+: ")
 _MOST_CANDIDATES = 3
 _LEAST_ALIKE = 0.5
 """How alike a column and a misspelling of it are: the engine names the nearest however far it is."""
 _TABLE, _CONDITION = "The name of a table", "A condition"
-_EXPECTED = {
+_EXPECTATIONS = {
     **dict.fromkeys(["where", "having", "qualify", "on", "and", "or", "not", "when"], _CONDITION),
     **dict.fromkeys(["from", "join", "into", "update"], _TABLE),
     **dict.fromkeys(["select", "by", "distinct", "set"], "A column"),
@@ -46,7 +46,7 @@ _CLAUSES = frozenset(
         "and", "or", "then", ")", ";",
     ]
 )  # fmt: skip
-"""Words and signs that follow nothing in `_EXPECTED`, and that are no columns."""
+"""Words and signs that follow nothing in `_EXPECTATIONS`, and that are no columns."""
 _MISSPELT = (
     "from", "where", "group", "order", "having", "limit", "offset", "qualify", "join", "inner", "left",
     "right", "full", "cross", "using", "union", "window",
@@ -136,7 +136,7 @@ def missing_part(text: str, error: Exception) -> str:
         return ""
     if is_unfinished(text, error):
         last = words[-1].text
-        expected = _EXPECTED.get(last.casefold())
+        expected = _EXPECTATIONS.get(last.casefold())
         opened = sum(word.text == "(" for word in words) - sum(word.text == ")" for word in words)
         if expected is None and opened > 0:
             return f"{'A bracket is' if opened == 1 else f'{opened} brackets are'} not closed"
@@ -149,7 +149,7 @@ def missing_part(text: str, error: Exception) -> str:
     here, after = words[number].text.casefold(), words[number + 1 : number + 2]
     ends = here in _CLAUSES or (here in _BEFORE_BY and any(word.text.casefold() == "by" for word in after))
     before = words[number - 1].text if number else ""
-    expected = _EXPECTED.get(before.casefold())
+    expected = _EXPECTATIONS.get(before.casefold())
     if ends and expected:
         return f"{expected} is missing after '{before}'"
     if expected == _TABLE and _is_reserved(here):
@@ -178,7 +178,7 @@ def _misspelt_keyword(words: list[Lexeme]) -> str:
     """A question about the last word if it is nearly a keyword: the engine takes it for an alias, and fails
     at the word after it."""
     last = words[-1].text if words and words[-1].kind == "word" else ""
-    is_name = len(words) > 1 and words[-2].text.casefold() in _EXPECTED
+    is_name = len(words) > 1 and words[-2].text.casefold() in _EXPECTATIONS
     if is_name or len(last) < _LEAST_LETTERS or last.casefold() in _MISSPELT:
         return ""
     guesses = difflib.get_close_matches(last.casefold(), _MISSPELT, n=1, cutoff=_LEAST_MISSPELT)
@@ -265,7 +265,7 @@ def in_words(error: LamellaError, place: Place = "window") -> tuple[str, str]:
 
 def _capitalize(sentence: str) -> str:
     """The sentence with a capital, unless a table's name begins it, as in `notes: column 'price' is …`."""
-    return sentence if _NAMED_FIRST.match(sentence) else sentence_case(sentence)
+    return sentence if _LEADING_NAME.match(sentence) else sentence_case(sentence)
 
 
 def _suggestion(message: str, column: str) -> str:

@@ -86,7 +86,7 @@ _PASSING_CALLS = (
 """Expressions that return one of their arguments."""
 _COUNTED_ROWS = re.compile(r"\bcount\s*\(\s*\*\s*\)")
 _SELECT = re.compile(r"\bselect\b")
-_UNNAMED = re.compile(
+_COLUMNS_WITHOUT_NAMES = re.compile(
     r"[*#]|\b(?:columns|pivot|pivot_wider|unpivot|table|describe|summarize|show)\b|^(?!\s*[(]*\s*(?:select|with)\b)"
 )
 Types = Mapping[str, Mapping[str, pa.DataType]]
@@ -138,7 +138,8 @@ def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
     message = _COUNTED_ROWS.sub("", text.lower())
     if not columns:
         return False
-    unnamed = _UNNAMED.search(message) is not None or message.count("from") > len(_SELECT.findall(message))
+    lacks_select = message.count("from") > len(_SELECT.findall(message))
+    unnamed = lacks_select or _COLUMNS_WITHOUT_NAMES.search(message) is not None
     return unnamed or any(name in message for name in columns)
 
 

@@ -54,7 +54,7 @@ def filters(root: Mapping[str, Any]) -> bool:
     return any(node.get("where_clause") for node in _nodes(root))
 
 
-_COMPUTED = frozenset(
+_NUMBER_AGGREGATES = frozenset(
     [
         "sum", "avg", "mean", "median", "quantile", "quantile_cont", "approx_quantile", "stddev",
         "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "/",
@@ -68,7 +68,7 @@ def figure_places(root: Mapping[str, Any]) -> tuple[int, ...]:
     columns = root.get("select_list", ())
     if any(column.get("class") == "STAR" for column in columns):
         return ()
-    return tuple(n for n, column in enumerate(columns) if column.get("function_name") in _COMPUTED)
+    return tuple(n for n, column in enumerate(columns) if column.get("function_name") in _NUMBER_AGGREGATES)
 
 
 def _depends_on_other_columns(node: Mapping[str, Any]) -> bool:

@@ -132,7 +132,7 @@ def test_int96_of_many_rows_of_spark_is_not_decoded_to_tell_its_unit(tmp_path, m
     footer[5].content.append(entry)
     write_footer(path, footer)
     assert open_dataset(path).schema.field("t").type == pa.timestamp("ns")
-    monkeypatch.setattr(footers, "MOST_MEASURED", 3)
+    monkeypatch.setattr(footers, "MOST_SPARK_ROWS", 3)
     monkeypatch.setattr(footers, "_footers", {True: {}, False: {}})
     monkeypatch.setattr(footers.Footer, "_measured_int96", lambda *_: pytest.fail("decoded"))
     assert open_dataset(path).schema.field("t").type == pa.timestamp("us")

@@ -120,7 +120,7 @@ class Impatient(Job):
 def test_a_sort_that_is_cancelled_on_its_way_leaves_nothing_behind(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stable_order, "SORTED_AT_ONCE", ROWS // 20)
+    monkeypatch.setattr(stable_order, "LARGEST_SORT", ROWS // 20)
     query, patient = ScanQuery(sort=(SortKey("float", True),)), Impatient(math.inf)
     expected = View(table.snapshot(), query, patient).page(0, ROWS, ["_id"])
     assert patient.checked > 20

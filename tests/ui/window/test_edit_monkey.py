@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
-from lamella.core.arrow.arrays import in_one
+from lamella.core.arrow.arrays import combine_chunks
 from lamella.core.arrow.equality import differs
 from lamella.core.store.table import Table
 from lamella.ui.editing.pasted_block import CELLS_FORMAT
@@ -220,7 +220,7 @@ def check_rows(tab: DatasetTab, table: Table) -> None:
     assert len(set(ids)) == len(ids)
     page, rows = page.take(np.argsort(ids)), table.read(page.column_names, ids=ids)
     for name in page.column_names:
-        assert not differs(in_one(page.column(name)), in_one(rows.column(name))).any(), name
+        assert not differs(combine_chunks(page.column(name)), combine_chunks(rows.column(name))).any(), name
     if view.query.where is None:
         assert len(ids) == table.count()
 
@@ -230,7 +230,8 @@ def same(left: pa.Table, right: pa.Table) -> bool:
         left.schema.equals(right.schema)
         and left.num_rows == right.num_rows
         and not any(
-            differs(in_one(a), in_one(b)).any() for a, b in zip(left.columns, right.columns, strict=True)
+            differs(combine_chunks(a), combine_chunks(b)).any()
+            for a, b in zip(left.columns, right.columns, strict=True)
         )
     )
 
