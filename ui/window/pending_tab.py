@@ -20,6 +20,7 @@ from lamella.ui.widgets.hosts import set_focus_proxy
 SLOW_MS = 500
 """How long opening may take before the tab says that it is opening; most tabs are faster."""
 
+WAITS = "It opens after the files that the program was started with."
 WIDTH, BAR_WIDTH = 460, 160
 Choice = tuple[str, Callable[[], object]]
 
@@ -123,6 +124,8 @@ class PendingTab(QWidget):
             layout.addStretch(1)
             layout.addWidget(self.body, alignment=Qt.AlignmentFlag.AlignHCenter)
             layout.addStretch(2)
+            if not self.is_opening and self.problem is None:
+                self._slow.start()
             self._refresh()
 
     def _refresh(self) -> None:
@@ -135,9 +138,9 @@ class PendingTab(QWidget):
             place = breakable(" / ".join(part for part in self.key or () if part))
             self.body.show_texts(what, why or place, fix)
             self.body.show_ways([*self._ways_out, ("Try again", self.retry), close])
-        elif not self.is_opening:
-            self.body.show_texts(self._name, "It was open when the program ended.")
-            self.body.show_ways([("Open", self.open), close])
+        elif not self.is_opening and not self._slow.isActive():
+            self.body.show_texts(self._name, WAITS)
+            self.body.show_ways([("Open now", self.open), close])
         elif self._slow.isActive():
             self.body.show_texts("")
             self.body.show_ways([])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from lamella.core.errors import LamellaError
@@ -85,10 +85,11 @@ class Workspace(QObject):
         self._watched_tabs: set[QWidget] = set()
         self._gone_stores: list[str] = []
         self._number = 0
-        self._opens = False
+        self._opens = self._waits = False
         self._soon = QTimer(self, singleShot=True, interval=SAVE_AFTER_MS)
         self._soon.timeout.connect(self.save)
         window.tabs.current_changed.connect(self._follow_tabs)
+        window.tabs.tabs.tabBarClicked.connect(self._open_clicked)
         window.tabs.tabs.tabBar().tabMoved.connect(lambda *_: self.save_soon())
         window.library.stores_changed.connect(lambda _: self.save_soon())
         splitter.splitterMoved.connect(lambda *_: self.save_soon())
@@ -191,8 +192,9 @@ class Workspace(QObject):
     # ------------------------------------------------------------------- restoring
 
     def restore(self, opens_current: bool = True) -> None:
-        """Restore what was open as pending tabs, and open the current one if `opens_current`. Invalid entries
-        are skipped."""
+        """Restore what was open as pending tabs, and open the current one: now if `opens_current`, else once
+        the files that the program was started with have opened, if it is still the current one. Invalid
+        entries are skipped."""
         state = self.entry.state
         self._restore_frame(state)
         tabs = state.get(TABS)
@@ -213,7 +215,16 @@ class Workspace(QObject):
             self.open_current()
         else:
             self._opens = True
+            self._waits = True
+            queued = Qt.ConnectionType.QueuedConnection
+            self._window.tasks.busy_changed.connect(self._open_when_idle, queued)
             self.settled.emit()
+
+    def _open_when_idle(self) -> None:
+        """Open the current tab if the files in front of which it waits could not be opened."""
+        if self._waits and not self._window.tasks.running:
+            self._waits = False
+            self.open_current()
 
     def add_pending(self, item: Mapping[str, Any]) -> PendingTab | None:
         """Add a saved tab at the end, to be opened when it is looked at. None if its kind is unknown."""
@@ -251,6 +262,10 @@ class Workspace(QObject):
                 tabs.rename(tab, title, tip.replace(str(old), str(new), 1))
                 tab.state_changed.emit()
         tabs.closed_tabs[:] = [_closed_after_move(closed, old, new) for closed in tabs.closed_tabs]
+
+    def _open_clicked(self, place: int) -> None:
+        if self._opens and place == self._window.tabs.tabs.currentIndex():
+            self.open_current()
 
     def open_current(self) -> None:
         """Open the current tab if it is pending."""

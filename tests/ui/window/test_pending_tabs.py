@@ -20,7 +20,7 @@ from lamella.core.query.steps import Join, Pipeline, Sql
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window import library, restored_tabs
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.pending_tab import PendingTab
+from lamella.ui.window.pending_tab import WAITS, PendingTab
 from tests.ui.window.test_workspace import pending, titles
 
 
@@ -112,9 +112,10 @@ def test_pending_and_closed_tabs_follow_a_store_that_is_renamed(qtbot, restart, 
     sources = {"k": [str(old), "kinds"]}
     join = line_to_json(Line.of([Join(Pipeline("k"), ("n",), ("n",), "left", "_k")]), lambda source: None)
     goods = {"key": [str(old), "goods"], "line": {**join, "sources": sources}}
-    state = {**pending(**goods), "stores": [str(old)], "current": 1}
-    state["tabs"] = [*state["tabs"], {"kind": "store", "title": "shop", "state": {"store": str(old)}}]
-    again = restart.begin(state, opens_current=False)
+    state = {**pending(**goods), "stores": [str(old)], "current": 2}
+    page = {"kind": "store", "title": "shop", "state": {"store": str(old)}}
+    state["tabs"] = [*state["tabs"], page, {"kind": "settings", "title": "Settings", "state": {}}]
+    again = restart.begin(state)
     qtbot.waitUntil(lambda: any(store.path == old for store in again.library.stores))
     again.tabs.closed_tabs = [(str(old), "kinds")]
     waiting, page = again.tabs.pending_tabs
@@ -124,14 +125,14 @@ def test_pending_and_closed_tabs_follow_a_store_that_is_renamed(qtbot, restart, 
     dialog.accept_button.click()
     qtbot.waitUntil(lambda: any(store.path == new for store in again.library.stores))
     assert waiting.key == (str(new), "goods") and again.tabs.closed_tabs == [(str(new), "kinds")]
-    assert titles(again) == ["t", "market"] and page.saved_state == {"store": str(new)}
+    assert titles(again) == ["t", "market", "Settings"] and page.saved_state == {"store": str(new)}
     dialog.reject()
     again.tabs.show_tab(waiting)
     tab = opened_tab(again)
     assert tab.key == (str(new), "goods") and tab.view.num_rows == 3 and tab.line.sources["k"].num_rows == 3
     assert not old.exists()
     again.store_actions.close(again.store_actions.of(new))
-    assert titles(again) == []
+    assert titles(again) == ["Settings"]
 
 
 @pytest.mark.slow
@@ -300,3 +301,40 @@ def test_a_file_of_a_tab_not_looked_at_yet_that_is_gone_says_so_where_it_is_chos
     editor.other_box.setCurrentIndex(place)
     editor.other_box.activated.emit(place)
     qtbot.waitUntil(lambda: "carriers.parquet" in editor.reason.text().replace("\u200b", ""))
+
+
+def test_a_tab_waits_for_the_file_of_the_command_line_without_a_question(
+    qtbot, window, file_tab, second_file, restart, opened_tab
+):
+    again = restart(window, opens_current=False)
+    again.open_paths([second_file])
+    (waiting,) = again.tabs.pending_tabs
+    assert again.tabs.current is waiting and not messages(waiting) and not buttons(waiting)
+    assert opened_tab(again).name == "other.parquet" and not waiting.is_opening
+    bar = again.tabs.tabs.tabBar()
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(0).center())
+    assert opened_tab(again).name == "flights.parquet"
+
+
+def test_a_tab_opens_if_the_file_of_the_command_line_does_not(
+    window, file_tab, tmp_path, restart, opened_tab
+):
+    again = restart(window, opens_current=False)
+    again.open_paths([tmp_path / "nothing.parquet"])
+    assert opened_tab(again).name == "flights.parquet" and not again.tabs.pending_tabs
+
+
+def test_a_tab_that_waits_for_long_says_so_and_opens_at_a_click(
+    qtbot, window, file_tab, file, restart, opened_tab
+):
+    again = restart(window, opens_current=False)
+    go_on = threading.Event()
+    again.tasks.read(lambda job: go_on.wait(60), text="Opening")
+    (waiting,) = again.tabs.pending_tabs
+    qtbot.waitUntil(lambda: messages(waiting) == ["flights.parquet", WAITS])
+    assert list(buttons(waiting)) == ["Open now", "Close this tab"]
+    bar = again.tabs.tabs.tabBar()
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(0).center())
+    qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
+    go_on.set()
+    assert opened_tab(again).key == (str(file),)
