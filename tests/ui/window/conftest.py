@@ -17,6 +17,7 @@ from lamella import Store
 from lamella.core.query.charts import ChartSpec
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.cards import strip
 from lamella.ui.charts.marks import Display
 from lamella.ui.main_window import MainWindow
 from lamella.ui.sql.console import SqlConsole
@@ -25,6 +26,25 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.fake_memory import FakeEntry, FakeMemory
 
 CARRIERS = ["AA", "UA", None, ""]
+
+
+LONG_PAUSE_MS = 3_600_000
+
+
+@pytest.fixture
+def column_cards() -> None:
+    """Named by tests in whose windows columns have their cards."""
+
+
+@pytest.fixture(autouse=True)
+def cards_in_time(
+    request: pytest.FixtureRequest, short_pauses: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begin no cards in tests that do not name `column_cards`: counting them anew for each change of the rows
+    took a twelfth of the time of all tests here."""
+    if "column_cards" not in request.fixturenames:
+        monkeypatch.setattr(strip, "AFTER_ROWS_MS", LONG_PAUSE_MS)
+        monkeypatch.setattr(strip, "WAIT_MS", LONG_PAUSE_MS)
 
 
 @pytest.fixture(scope="session")

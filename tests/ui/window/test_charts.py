@@ -556,6 +556,7 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     assert view.spec.to_json()["size"] == "n"
 
 
+@pytest.mark.usefixtures("column_cards")
 def test_columns_that_name_rows_or_have_one_value_are_not_charted_first(qtbot, window, tmp_path, settled):
     """The first chart of a table that begins with a year and a title shows the column after them."""
     path = tmp_path / "films.csv"

@@ -28,6 +28,8 @@ CONTROL, SHIFT, ALT = (
     Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.AltModifier,
 )  # fmt: skip
 
+pytestmark = pytest.mark.usefixtures("column_cards")
+
 
 @pytest.fixture
 def wait_for_cards(qtbot, settled):

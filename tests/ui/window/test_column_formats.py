@@ -254,7 +254,7 @@ def test_without_ends_a_scale_reaches_over_what_was_read(file_tab, settled) -> N
     assert file_tab.grid.grid_model.pages.extents[0] == (-2.0, 1234.5678)
 
 
-def test_the_ends_of_a_scale_are_those_of_the_card(file_tab, ask, qtbot) -> None:
+def test_the_ends_of_a_scale_are_those_of_the_card(column_cards, file_tab, ask, qtbot) -> None:
     qtbot.waitUntil(lambda: file_tab.grid.cards.card_of(0) is not None)
     form = ask(file_tab, "fare")
     pick(form.shading.kind, "Scale from least to greatest")

@@ -137,7 +137,9 @@ def test_tab_goes_from_the_field_of_a_pinned_column_to_the_next_one(window, wide
 
 
 @pytest.mark.slow
-def test_the_cards_of_pinned_columns_are_made_and_can_be_pointed_at(window, wide_tab, qtbot) -> None:
+def test_the_cards_of_pinned_columns_are_made_and_can_be_pointed_at(
+    column_cards, window, wide_tab, qtbot
+) -> None:
     grid = wide_tab.grid
     grid.pin_column(20)
     grid.horizontalScrollBar().setValue(700)

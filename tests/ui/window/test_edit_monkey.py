@@ -250,6 +250,7 @@ def edit_monkey(qtbot, confined: None, window: MainWindow, store: Store, monkeyp
         tab.review.discard()
 
 
+@pytest.mark.usefixtures("column_cards")
 def test_random_edits_break_nothing(
     qtbot: QtBot, unexpected: list[Exception], edit_monkey: EditMonkey, qtlog: Any
 ) -> None:

@@ -336,6 +336,7 @@ def columns_shown(tab: DatasetTab) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.usefixtures("column_cards")
 def test_the_innermost_groups_open_into_their_rows(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
     """Beside the groups, whose columns stay as they are."""
     grid = tree.grid

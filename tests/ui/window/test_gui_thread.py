@@ -22,6 +22,8 @@ from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.editing.change_dialog import ChangeDialog
 from lamella.ui.window.benchmarking import source_of
 
+pytestmark = pytest.mark.usefixtures("column_cards")
+
 
 @pytest.fixture
 def catalog_calls() -> Iterator[list[str]]:

@@ -452,6 +452,7 @@ def _words(step: LineStep) -> str:
     return f"{step.step!r} {'on' if step.on else 'off'}"
 
 
+@pytest.mark.usefixtures("column_cards")
 def test_random_events_break_nothing(
     qtbot: QtBot, unexpected: list[Exception], monkey: Monkey, qtlog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,10 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from tests.earlier_names import name_as_earlier_versions_could
 
 Settled = Callable[[], DatasetTab]
-pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+pytestmark = [
+    pytest.mark.usefixtures("column_cards"),
+    pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True),
+]
 
 ARABIC, HEBREW = "مرحبا بالعالم", "שלום עולם"
 COMBINING = "e" + "\u0301" * 40 + "a\u0308"

@@ -232,7 +232,7 @@ def noticed_at_once(monkeypatch) -> None:
 
 
 @pytest.fixture
-def watched_tab(noticed_at_once, window, file_tab, qtbot) -> DatasetTab:
+def watched_tab(noticed_at_once, column_cards, window, file_tab, qtbot) -> DatasetTab:
     """One that reads no more of its file, also none of its cards, which would fail first."""
     cards = file_tab.grid.cards
 

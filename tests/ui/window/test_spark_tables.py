@@ -241,6 +241,7 @@ def test_by_a_key_rows_have_an_order_and_go_on_behind_the_last_one(
     assert window.library.readings.of(key).options == {"row_key": ("id",)}, "it is remembered"
 
 
+@pytest.mark.usefixtures("column_cards")
 @pytest.mark.slow
 def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
@@ -272,6 +273,7 @@ def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     assert page.values.topLevelItem(0).text(1) == "1", "each id once"
 
 
+@pytest.mark.usefixtures("column_cards")
 @pytest.mark.slow
 def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
