@@ -80,8 +80,9 @@ class CardLoader(QObject):
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
-        """Set the rows. If the columns are the same, the old cards stay until the new ones arrive. `computed`
-        has the columns that the rows lack."""
+        """Set the rows. If the columns are the same, the old cards stay until new ones arrive; exact ones stay
+        until new exact ones arrive, if there are as many rows as before. `computed` has the columns that the
+        rows lack."""
         before, self._rows = self._rows, rows
         steps, self._computed_view = _steps_of(self._computed_view), computed
         same = before is not None and rows is not None and before.token == rows.token
@@ -89,12 +90,16 @@ class CardLoader(QObject):
         if same and where == self.where:  # only the order differs
             return
         self.stop()
-        self.where = where
         alike = before is not None and rows is not None and before.schema.equals(rows.schema)
-        if not alike or steps != _steps_of(computed):
+        alike = alike and steps == _steps_of(computed)
+        if not alike:
             self._faces.clear()
+        exact = set[str]()
+        if alike and where == self.where and isinstance(before, Snapshot) and isinstance(rows, Snapshot):
+            exact = set(self._final) if before.num_rows == rows.num_rows else exact
+        self.where = where
         self._final.clear()
-        self._sampled_names.clear()
+        self._sampled_names = exact  # a sample says less than the exact card from before an edit
         self._names_looked_up.clear()
         self._requested_columns = []
 

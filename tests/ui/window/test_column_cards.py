@@ -291,6 +291,24 @@ def test_a_sample_comes_first_where_there_are_many_rows(
     assert "From a sample of 20 rows" in texts_of(sampled).summary
 
 
+def test_after_an_edit_exact_cards_stay_until_the_next_exact_ones(
+    window, table, table_tab, wait_for_cards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (loading, strips):
+        monkeypatch.setattr(module, "LARGE_ROWS", 100)
+    tab = wait_for_cards()
+    begun: list[bool] = []
+    ask = loading.CardLoader._ask
+    monkeypatch.setattr(
+        loading.CardLoader, "_ask", lambda self, request: (begun.append(request.sampled), ask(self, request))
+    )
+    table.update([{"_id": 0, "delay": 99_999}])
+    tab.reload()
+    wait_for_cards()
+    assert begun and not any(begun)
+    assert tab.grid.cards.loader.face("delay").card.figures.max == 99_999
+
+
 def test_a_card_that_cannot_be_made_says_why(window, file: Path, wait_for_cards, monkeypatch) -> None:
     card_of = loading.card_of
 
