@@ -80,9 +80,9 @@ class CardLoader(QObject):
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
-        """Set the rows. If the columns are the same, the old cards stay until new ones arrive; exact ones stay
-        until new exact ones arrive, if there are as many rows as before. `computed` has the columns that the
-        rows lack."""
+        """Set the rows. If the columns are the same, the old cards stay until new ones arrive; exact ones
+        stay until new exact ones arrive, if there are as many rows as before. `computed` has the columns that
+        the rows lack."""
         before, self._rows = self._rows, rows
         steps, self._computed_view = _steps_of(self._computed_view), computed
         same = before is not None and rows is not None and before.token == rows.token

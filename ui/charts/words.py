@@ -175,7 +175,16 @@ def _range_text(dimension: Dimension, place: Place) -> str:
     if kind in (Kind.INTEGER, Kind.DATE):
         last = place.high - (dt.timedelta(days=1) if kind is Kind.DATE else 1)
         return f"{_edge(dimension, place.low)} – {_edge(dimension, last)}"
-    return f"{_edge(dimension, place.low)} to below {_edge(dimension, place.high)}"
+    low, high = _log_ends(place.low, place.high) if dimension.log else (place.low, place.high)
+    return f"{_edge(dimension, low)} to below {_edge(dimension, high)}"
+
+
+def _log_ends(low: Any, high: Any) -> tuple[Any, Any]:
+    """The ends of a range along a log axis, with the digits that tell them apart."""
+    if not isinstance(low, float) or not isinstance(high, float) or not 0 < low < high < math.inf:
+        return low, high
+    digits = max(FIGURE_DIGITS, 2 + math.ceil(-math.log10((high - low) / high)))
+    return float(f"{low:.{digits}g}"), float(f"{high:.{digits}g}")
 
 
 def _single(dimension: Dimension, place: Place) -> Any:

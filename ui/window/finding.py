@@ -194,6 +194,8 @@ class Finding(QObject):
 
     def step(self, direction: int) -> None:
         """Go to the next hit (1) or the previous one (-1). Opens the bar first if it is closed."""
+        if self._tab.charting.is_shown:
+            self._tab.charting.hide()
         if not self.is_open:
             self.open()
             if not self.bar.field.text():

@@ -79,6 +79,15 @@ def test_hits_are_counted_and_gone_to_by_keys(window, table_tab, find, go_to, se
     assert table_tab.finding.is_open and cursor(table_tab)[1] == "note"
 
 
+def test_the_next_hit_is_shown_in_place_of_a_chart(window, table_tab, find) -> None:
+    find("row 99")
+    window.commands["chart"].trigger()
+    assert table_tab.charting.is_shown
+    press(window, Qt.Key.Key_F3)
+    assert not table_tab.charting.is_shown and table_tab.grid.isVisible()
+    assert table_tab.finding.bar.news.text() == "2 of 11"
+
+
 @pytest.mark.slow
 def test_options_say_what_matches_and_a_bad_pattern_says_why(window, table_tab, find) -> None:
     assert find("AA").endswith("of 250")

@@ -17,7 +17,7 @@ from lamella.core.query.charts import ChartSpec
 from lamella.ui import theme
 from lamella.ui.charts.axes import SpanTicks
 from lamella.ui.charts.ramps import Ramp
-from lamella.ui.charts.words import hover_text
+from lamella.ui.charts.words import hover_text, place_text
 from tests.ui.test_theme import contrast
 from tests.ui.window.chart_mouse import drag, point_of
 from tests.ui.window.test_charts import shown_counts
@@ -315,3 +315,17 @@ def test_the_form_says_that_means_of_very_many_rows_have_no_bands(
     view.show_spec(ChartSpec(kind, "n", measure="v", aggregate="mean"))
     qtbot.waitUntil(lambda: not view.running and not view.data.spec.log_y)
     assert check.isEnabled() and check.isChecked() and not check.toolTip()
+
+
+@pytest.mark.parametrize(("most", "text"), [(5000.0, "1 to below 1.259"), (1.0002, "1 to below 1.0000046")])
+def test_ends_of_a_range_along_a_log_axis_have_few_digits(
+    qtbot, window, tmp_path, settled, most: float, text: str
+) -> None:
+    pq.write_table(pa.table({"v": [1.0 + (most - 1) * n / 999 for n in range(1000)]}), tmp_path / "v.parquet")
+    window.open_paths([tmp_path / "v.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("histogram", "v", log_x=True))
+    qtbot.waitUntil(lambda: not view.running and view.data.spec.log_x)
+    assert place_text(view.data.x, view.data.x.places[0]) == text
