@@ -265,7 +265,7 @@ class ChartView(QWidget):
             self.table.show_figures(self.data)
         self._pages.setCurrentWidget(self.table if figures else self._area)
         self._fit()
-        self.copy.setEnabled(not figures)
+        self.copy.setEnabled(not figures and not self.data.sampled)
 
     def _draw(self) -> None:
         assert self.data is not None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lamella.core.jobs import Job
 from lamella.core.query.charts import ChartSpec
 
@@ -11,20 +9,20 @@ BY_CARRIER = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
 BY_DELAY = ChartSpec("histogram", "delay")
 
 
-@pytest.mark.slow
 def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
-    """The chart says so, and cannot be exported before it is exact."""
-    view, states = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
+    """The chart says so, and can be neither exported nor copied before it is exact."""
+    view, states = chart(BY_CARRIER), list[tuple[bool, bool, bool, str]]()
     monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", 100)
 
     def note() -> None:
         if view.data is not None and view.data.spec == BY_DELAY:
-            states.append((view.data.sampled, view.export.isEnabled(), view.form.remarks.text()))
+            enabled = view.export.isEnabled(), view.copy.isEnabled()
+            states.append((view.data.sampled, *enabled, view.form.remarks.text()))
 
     view.changed.connect(note)
     exact = chart(BY_DELAY).data
     says = "An estimate from a sample of 1,000 rows; exact figures follow."
-    assert list(dict.fromkeys(states)) == [(True, False, says), (False, True, "")]
+    assert list(dict.fromkeys(states)) == [(True, False, False, says), (False, True, True, "")]
     assert exact.used == 1_000
 
 
