@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamella.app.commands import OK, terminal
-from lamella.app.commands.table_reference import NOTATION, open_store, take_table
+from lamella.app.commands.table_reference import no_table, open_store, take_table
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.errors import BadData, LamellaError, UnknownColumn
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     take_table(arguments, "store", "table")
     with terminal.job() as job, open_store(arguments.store, read_only=arguments.preview) as store:
         if arguments.table is None:
-            raise LamellaError("The table is not given", fix=NOTATION)
+            raise no_table(arguments.store, store.tables)
         table = store[arguments.table]
         act = _act(arguments, table)
         if arguments.preview:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lamella.app.command_options import names
 from lamella.app.commands import DAMAGED, OK, terminal
-from lamella.app.commands.table_reference import NOTATION, open_store, take_table
+from lamella.app.commands.table_reference import no_table, open_store, split_reference, table_hint, take_table
 from lamella.core.errors import LamellaError, StoreProblem, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.phrases import quantity
@@ -22,7 +22,7 @@ from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.columns import Columns
-from lamella.core.store.paths import CATALOG
+from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
@@ -100,11 +100,27 @@ def _tables(store: Store, name: str | None) -> list[Table]:
 
 def _table(store: Store, arguments: argparse.Namespace) -> Table:
     if arguments.table is None:
-        raise LamellaError("The table is not given", fix=NOTATION)
+        raise no_table(arguments.store, store.tables)
     return store[arguments.table]
 
 
+def _refuse_verb(arguments: argparse.Namespace) -> None:
+    """Raise `LamellaError` for `index create shop:goods id`, which has a verb in place of the store."""
+    verb = arguments.store
+    if verb not in ("create", "drop", "list", "add") or Path(verb).exists():
+        return
+    place, table = split_reference(arguments.table or "")
+    what = f"lamella index takes the table first, not '{verb}'"
+    if table is None and place and is_store(Path(place).expanduser()):
+        with open_store(place, read_only=True) as store:
+            raise LamellaError(what, fix=table_hint(place, store.tables))
+    where = "STORE:TABLE" if table is None else f"{place}:{table}"
+    columns = f" {arguments.columns or 'COLUMNS'}{' --drop' if verb == 'drop' else ''}"
+    raise LamellaError(what, fix=f"Write lamella index {where}{'' if verb == 'list' else columns}")
+
+
 def index(arguments: argparse.Namespace) -> int:
+    _refuse_verb(arguments)
     take_table(arguments, "store", "table", "columns")
     columns = names(arguments.columns or "")
     if arguments.drop and not columns:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.errors import LamellaError, StoreProblem, instead_of
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 
 NOTATION = "Write STORE:TABLE"
+MOST_GUESSES = 3
 
 
 def split_reference(text: str) -> tuple[str, str | None]:
@@ -73,6 +74,23 @@ def open_store(place: str | Path, read_only: bool = False) -> Store:
         return Store.open(text, read_only=read_only)
     refuse_table(text)
     raise StoreProblem(f"{text}: there is no store here", fix=_guess(text) or "Check the path")
+
+
+def no_table(place: str, tables: Sequence[str]) -> LamellaError:
+    """The error for a store where one of its tables is needed."""
+    return LamellaError(
+        f"'{place}' is a whole store, and the table is not given", fix=table_hint(place, tables)
+    )
+
+
+def table_hint(place: str, tables: Sequence[str]) -> str:
+    """The references to the tables of a store, or the names of many."""
+    if not tables:
+        return "It has no tables yet"
+    if len(tables) > MOST_GUESSES:
+        return f"{NOTATION}. {instead_of('', tables)}"
+    references = " or ".join(f"'{place}:{table}'" for table in tables)
+    return f"Did you mean {references}?"
 
 
 def refuse_table(text: str) -> None:

@@ -70,8 +70,13 @@ def test_every_command_takes_a_table_after_a_colon(run, words, answer):
         (["query", "shop:goods", "select 1"], "Write 'shop' before the statement"),
         (["query", "shop:good", "--limit", "1"], "no table 'good'. Did you mean 'goods'?"),
         (["export", "shop:goods", "other", "out.csv"], "given twice"),
-        (["change", "shop", "--set", "id=1"], "Write STORE:TABLE"),
-        (["index", "shop"], "Write STORE:TABLE"),
+        (["change", "shop", "--set", "id=1"], "Did you mean 'shop:goods' or 'shop:other'?"),
+        (["index", "shop"], "not given. Did you mean 'shop:goods' or 'shop:other'?"),
+        (["index", "create", "shop"], "not 'create'. Did you mean 'shop:goods' or 'shop:other'?"),
+        (["index", "create", "shop:goods", "id"], "Write lamella index shop:goods id."),
+        (["index", "drop", "shop:goods", "id"], "Write lamella index shop:goods id --drop."),
+        (["index", "list", "shop:goods"], "Write lamella index shop:goods."),
+        (["index", "create"], "Write lamella index STORE:TABLE COLUMNS."),
         (["summary", "shop/goods"], "Did you mean 'shop:goods'?"),
         (["compare", "shop/goods", "new.csv"], "Did you mean 'shop:goods'?"),
         (["bench", "--table", "shop/goods"], "Did you mean 'shop:goods'?"),
@@ -89,6 +94,15 @@ def test_another_spelling_is_answered_with_the_one_that_is_meant(run, shop, word
     code, text = run(*words)
     assert (code, guess in text) == (2, True), text
     assert sorted(shop.iterdir()) == before, "nothing is created"
+
+
+def test_the_tables_of_a_store_are_named_where_one_is_missing(run, shop):
+    with Store.open("shop") as store:
+        for name in ("a", "b"):
+            store.create_table(name, {"x": [7]})
+    assert "Write STORE:TABLE. There are: a, b, goods, other" in run("index", "shop")[1]
+    Store.open("empty").close()
+    assert "It has no tables yet" in run("index", "empty")[1]
 
 
 def test_a_command_without_an_argument_for_a_table_takes_whole_stores(shop):
