@@ -196,7 +196,7 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
     metadata = footer.metadata
     places = [_top(metadata.schema.column(place).path, keys) for place in range(metadata.num_columns)]
     types = {key: footer.stored_schema.field(name).type for name, key in keys.items()}
-    has_codecs = _has_valid_codecs(segment.path, job)
+    has_codecs = bool(segment.checksum) or _has_valid_codecs(segment.path, job)
     for number in range(metadata.num_row_groups):
         job.check()
         group = metadata.row_group(number)
@@ -207,7 +207,8 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
 
 def _has_valid_codecs(path: Path, job: Job) -> bool:
     """Whether DuckDB reads the footer, and so knows all of its codecs. Asking pyarrow 26 for one that it does
-    not know ends the process."""
+    not know ends the process. The files of a store, which have checksums, need not be asked: thousands take
+    seconds."""
     try:
         with cursor(job, str(path)) as connection:
             connection.execute("SELECT 1 FROM parquet_file_metadata($1)", [duckdb_name(path)]).fetchall()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from lamella import Store, col, open_dataset
 from lamella.core.jobs import Job
-from lamella.core.query.storage import StoredColumn, read_storage
+from lamella.core.query import storage
+from lamella.core.query.engine import cursor
+from lamella.core.query.storage import UNKNOWN_CODEC, StoredColumn, read_storage
 from tests.core.datasets.parquet_footer import (
     CHUNK_STATISTICS,
     CHUNK_TYPE,
@@ -127,3 +132,24 @@ def test_what_lamella_notes_for_itself_in_data_files_is_no_metadata(tmp_path: Pa
         table = store.create_table("t", rows)
         storage = read_storage(table.snapshot(), None, Job())
         assert storage.files and not any(key.startswith("lamella") for key in storage.metadata)
+
+
+def test_only_files_from_elsewhere_are_checked_for_unknown_codecs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    checked: list[str] = []
+
+    def check(job: Job, place: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        checked.append(place)
+        return cursor(job, place)
+
+    monkeypatch.setattr(storage, "cursor", check)
+    rows = pa.table({"n": list(range(20_000))})
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", rows)
+        table.maintenance.flush()
+        [column] = [c for c in read_storage(table.snapshot(), None, Job()).columns if c.name == "n"]
+        assert column.codecs and UNKNOWN_CODEC not in column.codecs and not checked
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    read_storage(open_dataset(tmp_path / "rows.parquet").snapshot(), None, Job())
+    assert checked == [str(tmp_path / "rows.parquet")]
