@@ -372,7 +372,7 @@ TOOLBAR = (
     ("export",),
     ("benchmark",),
 )
-LABELLED = (
+LABELLED_ACTIONS = (
     "filter", "chart", "group", "sql", "benchmark", "change", "columns", "join", "import", "open", "export"
 )  # fmt: skip
 """On a toolbar that is too narrow for all names, the last of these lose theirs first."""

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from lamella.core.bench.results.store import SavedRuns
     from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
-NOT_DONE = "{} is not done yet. Stop it and close?"
-ENDED = -1
+CLOSE_QUESTION = "{} is not done yet. Stop it and close?"
+WORK_END = -1
 """The result of a question about work that has ended."""
 FIRST_SIZE = QSize(1280, 800)
 FRAME = QSize(8, 40)
@@ -582,16 +582,18 @@ class MainWindow(QMainWindow):
 
         def look_again() -> None:
             if name := work_name():
-                box.setText(NOT_DONE.format(name))
+                box.setText(CLOSE_QUESTION.format(name))
             else:
-                box.done(ENDED)
+                box.done(WORK_END)
 
-        box = QMessageBox(QMessageBox.Icon.Question, "Lamella", NOT_DONE.format(work_name()), parent=self)
+        box = QMessageBox(
+            QMessageBox.Icon.Question, "Lamella", CLOSE_QUESTION.format(work_name()), parent=self
+        )
         stop = box.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         connection = self.tasks.finished.connect(follow)
-        has_ended = box.exec() == ENDED
+        has_ended = box.exec() == WORK_END
         self.tasks.finished.disconnect(connection)
         is_stopped = box.clickedButton() is stop
         box.deleteLater()

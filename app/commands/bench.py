@@ -43,7 +43,7 @@ ALL = "all"
 DEFAULT_WORKLOAD, DEFAULT_SYSTEMS = "small", ("lamella", "sqlite")
 
 
-LOST = REGRESSION = 1
+INCOMPLETE = REGRESSION = 1
 """Exit codes: something failed or was not measured; something became slower."""
 
 
@@ -92,7 +92,7 @@ def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namesp
         return STOPPED
     if not recorded_run.records:
         print("Nothing was measured.", file=sys.stderr)
-    return LOST if has_failures(recorded_run) or not recorded_run.records else OK
+    return INCOMPLETE if has_failures(recorded_run) or not recorded_run.records else OK
 
 
 def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:

@@ -177,7 +177,7 @@ def against_now(tour: Tour) -> None:
     history(tour)
     tab = tour.window.tabs.dataset_tab
     assert tab is not None
-    tab.inspector.history_page.against_now.click()
+    tab.inspector.history_page.compare_button.click()
     view = tab.comparing.view
     tour.wait("the versions are compared", lambda: view is not None and view.is_settled)
     quiet(tour)

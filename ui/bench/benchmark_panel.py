@@ -257,7 +257,7 @@ class BenchmarkBar(QFrame):
 
 
 BUSY = "A benchmark is running. You can start another when it ends."
-PASSED_OVER = 20_000
+FREEZE_EVERY = 20_000
 """After this many new records, the garbage collector is told to ignore them."""
 
 EMPTY = "Nothing has been measured here yet. Choose a workload and systems above and press Start."
@@ -289,7 +289,7 @@ class BenchmarkPanel(QWidget):
         self._benchmark: BenchmarkRun | None = None
         self._shown_workload: Workload | None = None
         self._opening: Mapping[str, Any] | None = None
-        self._num_passed_over = 0
+        self._num_frozen = 0
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, saved_runs, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.bar = BenchmarkBar(self.controls, self.controls.note.words)
@@ -434,8 +434,8 @@ class BenchmarkPanel(QWidget):
         """Freeze the garbage collector's objects. Hundreds of thousands of records would take it a fifth of a
         second, in which the window does not respond, and none of them is garbage before the benchmark is
         over."""
-        if num_records >= self._num_passed_over + PASSED_OVER:
-            self._num_passed_over = num_records
+        if num_records >= self._num_frozen + FREEZE_EVERY:
+            self._num_frozen = num_records
             gc.freeze()
 
     def _pause(self, paused: bool) -> None:
@@ -451,7 +451,7 @@ class BenchmarkPanel(QWidget):
         assert self._benchmark is not None and recording is not None
         self._benchmark.deleteLater()
         self._benchmark = None
-        self._num_passed_over = 0
+        self._num_frozen = 0
         gc.unfreeze()
         self.benchmarks.set_under_way(0)
         self.controls.setEnabled(True)

@@ -47,7 +47,7 @@ from lamella.ui.bench.legend import LegendLine
 from lamella.ui.bench.overview import Overview
 from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity, Scale
 from lamella.ui.bench.result_tables import FindingsTable, StatisticsTable, findings, statistics_rows
-from lamella.ui.bench.series import DAGGER, PUBLISHED, PublishedSeries, Series
+from lamella.ui.bench.series import DAGGER, PUBLISHED_LABEL, PublishedSeries, Series
 from lamella.ui.widgets.controls import FlowLayout
 from lamella.ui.widgets.hosts import widget_of
 
@@ -574,5 +574,5 @@ def _legend_entries(live: Sequence[Series], published: Sequence[Series]) -> list
     published lines have their own."""
     measured = {line.system for line in live}
     alone = [line for line in published if line.system not in measured]
-    together = PublishedSeries("", PUBLISHED, True, "", "", ())
+    together = PublishedSeries("", PUBLISHED_LABEL, True, "", "", ())
     return [*live, *([together] if len(alone) < len(published) else []), *alone]

@@ -110,9 +110,12 @@ NO_RUNS = (
     "Every benchmark that you run is saved here: come back after the first one. Results files from other "
     "computers can be opened here, too.",
 )
-NONE_FOUND = ("No run matches", "Try fewer words; #word finds a tag in the notes.")
-NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
-MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
+NO_MATCH_TEXT = ("No run matches", "Try fewer words; #word finds a tag in the notes.")
+NO_SELECTION_TEXT = (
+    "Choose a run",
+    "Choose two with Ctrl to compare them, or as many as you like to delete them.",
+)
+MANY_SELECTION_TEXT = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
 UNKNOWN = "It measured something unknown to this version, or files on another computer"
 FILES = f"Results files (*{SUFFIX});;All files (*)"
 
@@ -248,9 +251,11 @@ class ResultsBrowser(QDialog):
             return
         self._numbers = ()
         if self.table.runs_model.count and not self.table.runs_model.runs:
-            title, words = NONE_FOUND
+            title, words = NO_MATCH_TEXT
         else:
-            title, words = MANY_CHOSEN if runs else NONE_CHOSEN if self.table.runs_model.runs else NO_RUNS
+            title, words = (
+                MANY_SELECTION_TEXT if runs else NO_SELECTION_TEXT if self.table.runs_model.runs else NO_RUNS
+            )
         self.hint.show_hint(title.format(count=len(runs)), words)
         self.pages.setCurrentWidget(self.hint)
 

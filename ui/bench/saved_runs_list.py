@@ -45,7 +45,7 @@ from lamella.ui.widgets.field_buttons import add_clear_button
 
 Index = QModelIndex | QPersistentModelIndex
 HOW_TO_NOTE = "Double-click or press F2 to write a note; words that begin with # are tags"
-MOST_SHOWN = 300
+MOST_CHARACTERS = 300
 """The most characters of a title or note in the list, which shows one line of it."""
 
 RUN = Qt.ItemDataRole.UserRole
@@ -273,7 +273,7 @@ class RunSearch(QWidget):
 
 
 def one_line(text: str) -> str:
-    return " ".join(text[:MOST_SHOWN].split())
+    return " ".join(text[:MOST_CHARACTERS].split())
 
 
 def number_of(run: RunSummary) -> str:
@@ -295,7 +295,7 @@ def description(run: RunSummary) -> str:
         run.command,
         run.note or (HOW_TO_NOTE if run.id > 0 else ""),
     ]
-    return "\n".join(text[:MOST_SHOWN] for text in lines if text)
+    return "\n".join(text[:MOST_CHARACTERS] for text in lines if text)
 
 
 class SavedRunsHint(QWidget):

@@ -105,10 +105,10 @@ class PublishedSeries(Series):
 
     @property
     def label(self) -> str:
-        return PUBLISHED
+        return PUBLISHED_LABEL
 
 
-PUBLISHED = "Published"
+PUBLISHED_LABEL = "Published"
 LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
 LIVE_SIZE, PUBLISHED_SIZE = 10, 8
 OUTLINE = 1.4
@@ -303,7 +303,9 @@ class Panel:
         one entry."""
         if not hidden:
             return self
-        off = {line.label for line in self.series if line.is_published} if PUBLISHED in hidden else set()
+        off = (
+            {line.label for line in self.series if line.is_published} if PUBLISHED_LABEL in hidden else set()
+        )
         lines = (line for line in self.series if line.label not in hidden | off)
         return replace(self, series=tuple(lines))
 

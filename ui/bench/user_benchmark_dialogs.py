@@ -97,7 +97,7 @@ class TableSystems(QScrollArea):
 
 
 MOST_REPEATS = 1000
-NOT_COMPARED = "Values of the type {type} cannot be compared, so they are not measured"
+NO_ORDER_NOTE = "Values of the type {type} cannot be compared, so they are not measured"
 
 
 class UserTableDialog(QDialog):
@@ -211,7 +211,7 @@ class UserTableDialog(QDialog):
             if compared_type(field.type) is None:
                 ticked = False
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
-                item.setToolTip(NOT_COMPARED.format(type=field.type))
+                item.setToolTip(NO_ORDER_NOTE.format(type=field.type))
             item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
 
     def _ticked_columns(self) -> list[str]:

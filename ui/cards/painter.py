@@ -19,7 +19,7 @@ ROWS = 3
 MET_ALPHA = 0.86
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
-MOST_KEPT = 2000
+CACHE_SIZE = 2000
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class CardPainter:
         if bars is None or bars[0] is not card:
             bars = (card, card.bars(most))
             self._bars[id(card), most] = bars
-            if len(self._bars) > MOST_KEPT:
+            if len(self._bars) > CACHE_SIZE:
                 self._bars.popitem(last=False)
         return bars[1]
 
@@ -289,7 +289,7 @@ class CardPainter:
         key = (text, width)
         fitted = self._elided_texts.get(key)
         if fitted is None:
-            if len(self._elided_texts) > MOST_KEPT:
+            if len(self._elided_texts) > CACHE_SIZE:
                 self._elided_texts.clear()
             fitted = self.metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
             self._elided_texts[key] = fitted

@@ -42,7 +42,7 @@ from lamella.ui.widgets.popover import CheckDelegate
 OpenSide = Callable[[Job], Source]
 A_FILE = "A file…"
 SIZE = QSize(520, 560)
-MOST_LISTED = 2_000
+MOST_COLUMNS = 2_000
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class CompareDialog(QDialog):
     def _take_keys(self, keys: KeyColumns) -> None:
         self._handle, self._key_columns = None, keys
         key = keys.suggested_columns if self._choices.key is None else self._choices.key
-        for name in keys.common[:MOST_LISTED]:
+        for name in keys.common[:MOST_COLUMNS]:
             item = QListWidgetItem(visible(name))
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)

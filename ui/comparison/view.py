@@ -36,7 +36,7 @@ ALL_COLUMNS, DIFFERENT_COLUMNS = "All columns", "Columns that differ"
 APPLY = "Apply the differences…"
 HIDES_EQUAL = True
 """The data of the entry "Columns that differ", in place of a column's name."""
-MOST_LISTED = 1_000
+LARGEST_WHOLE = 1_000
 SUMMARY_SHARE = 0.35
 
 
@@ -146,7 +146,7 @@ class ComparisonView(QWidget):
             with QSignalBlocker(button):
                 button.setChecked(True)
         with QSignalBlocker(self.only):
-            self.only.setChecked(comparison.num_rows > 0 and comparison.after.num_rows > MOST_LISTED)
+            self.only.setChecked(comparison.num_rows > 0 and comparison.after.num_rows > LARGEST_WHOLE)
         self._list_columns(comparison)
         notes = [*comparison.schema.sentences(), *comparison.notes]
         self.notes.setText(visible(". ".join(sentence_case(text) for text in notes)))
@@ -161,7 +161,7 @@ class ComparisonView(QWidget):
             different = sorted((c for c in comparison.columns if c.rows), key=lambda column: -column.rows)
             if different:
                 self.columns.addItem(f"{DIFFERENT_COLUMNS} ({len(different):,})", HIDES_EQUAL)
-            for column in different[:MOST_LISTED]:
+            for column in different[:LARGEST_WHOLE]:
                 self.columns.addItem(f"{visible(column.name)}  ±{column.rows:,}", column.name)
         self.columns.setEnabled(self.columns.count() > 1)
 
@@ -234,7 +234,7 @@ class ComparisonView(QWidget):
         if rows is None or not isinstance(model, ComparedModel) or model.kind(row) is not RowChange.CHANGED:
             return
         different = {column.name for column in rows.comparison.columns if column.rows}
-        names = [name for name in model.names if name in different][:MOST_LISTED]
+        names = [name for name in model.names if name in different][:LARGEST_WHOLE]
 
         def go(differing: list[str]) -> None:
             current = self.grid.selection.current

@@ -34,7 +34,7 @@ OF_FILES = "A search by words needs a full-text index, which only tables of a st
 OF_STEPS = "Words are found in a table's own rows, not in computed ones. Switch off the steps that compute."
 NO_INDEX = "A search by words needs a full-text index, and this table has none yet."
 HINT = 'Type words. "Two words" next to each other, +must, -not, begin*, near~, column:word.'
-GONE = "The filter excludes this row."
+EXCLUDED_ROW_TEXT = "The filter excludes this row."
 MARKS = Highlight(before=BEFORE, after=AFTER, length=SNIPPET_LENGTH)
 
 
@@ -206,7 +206,7 @@ class WordSearchPanel(QFrame):
             if tab.view is not view:
                 return
             if row is None:
-                tab.messages.say(GONE)
+                tab.messages.say(EXCLUDED_ROW_TEXT)
                 return
             names = tab.grid.grid_model.names
             at = names.index(result.column) if result.column in names else -1

@@ -163,12 +163,12 @@ def rounded_text(value: Decimal, form: Format) -> str:
         return scientific_text(value, Format(digits=ROUNDED_DIGITS))
     digits = max(ROUNDED_DIGITS, ROUNDED_DIGITS - 1 - size)
     is_longer = -int(value.as_tuple().exponent) > digits
-    return formatted_number(value, _separated_digits(digits) if is_longer else SEPARATED)
+    return formatted_number(value, _separated_digits(digits) if is_longer else SEPARATED_NUMBER)
 
 
 @lru_cache(maxsize=MOST_DIGITS)
 def _separated_digits(digits: int) -> Format:
-    return replace(SEPARATED, digits=digits)
+    return replace(SEPARATED_NUMBER, digits=digits)
 
 
 def _number(value: Decimal, form: Format) -> str:
@@ -398,7 +398,7 @@ def fitting(form: Format | None, type_: pa.DataType) -> Format | None:
     return None if form == Format() else form
 
 
-SEPARATED = Format("number", "comma")
+SEPARATED_NUMBER = Format("number", "comma")
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 NO_AMOUNTS = {"year", "yr", "yyyy", "zip", "zipcode", "postcode", "plz", "phone", "isbn", "ean", "gtin"}
 NO_AMOUNTS_AT_END = {
@@ -416,7 +416,7 @@ def usual_format(name: str, type_: pa.DataType) -> Format | None:
         return None
     words = [word.lower() for word in WORDS.findall(name)]
     is_amount = NO_AMOUNTS.isdisjoint(words) and NO_AMOUNTS_AT_END.isdisjoint(words[-1:])
-    return SEPARATED if is_amount else None
+    return SEPARATED_NUMBER if is_amount else None
 
 
 def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> Format | None:
@@ -425,7 +425,7 @@ def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> For
     return usual_format(name, type_) if form is None else fitting(form, type_)
 
 
-COMPUTED = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop", "variance"})
+COMPUTING_AGGREGATES = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop", "variance"})
 """Aggregates that compute a new number; the others return one of the values."""
 
 KEEPS_FIGURES = (Where, Sort, Select, Limit, Sample, Compute)
@@ -443,9 +443,11 @@ def figure_formats(
     if grouping is None:
         names = set(figures)
     elif isinstance(grouping, Group | Buckets):
-        names = {name for name, aggregate in grouping.aggregates if aggregate.function in COMPUTED}
+        names = {
+            name for name, aggregate in grouping.aggregates if aggregate.function in COMPUTING_AGGREGATES
+        }
     elif isinstance(grouping, Pivot) and all(
-        aggregate.function in COMPUTED for _, aggregate in grouping.aggregates
+        aggregate.function in COMPUTING_AGGREGATES for _, aggregate in grouping.aggregates
     ):
         names = set(schema.names).difference(grouping.keys)
     else:
@@ -481,7 +483,7 @@ class FormattedTexts(list[str | None]):
 def format_texts(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
     is_float = kind_of(values.type) is Kind.FLOAT
     plain = whole_texts(values) if is_float and form.kind != "plain" else screen_texts(values)
-    if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as with decimals
+    if form == SEPARATED_NUMBER and pa.types.is_integer(values.type):  # ten times as fast as with decimals
         texts: Texts = [None if value is None else f"{value:,}" for value in values.to_pylist()]
     else:
         texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)

@@ -36,7 +36,7 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import DecimalBox, ElidedLabel, FieldForm
 from lamella.ui.widgets.popover import ColumnsChoice
 
-SORTED = "sorted"
+SORTED_KIND = "sorted"
 MOST_WEIGHT = 100.0
 MOST_WEIGHED, A_LINE = 12, 2
 """Up to this many columns have fields for their weights, and so many of these stand side by side."""
@@ -81,8 +81,8 @@ class IndexForm(QFrame):
     @property
     def index(self) -> NewIndex:
         """The index as it is currently chosen."""
-        if self.kind.currentData() == SORTED:
-            return NewIndex(SORTED, tuple(filter(None, (self.column.currentData(),))))
+        if self.kind.currentData() == SORTED_KIND:
+            return NewIndex(SORTED_KIND, tuple(filter(None, (self.column.currentData(),))))
         names = tuple(self.texts.names)
         language = self.language.currentData()
         weights = {name: box.value() for name, box in self._weights.items() if name in names}
@@ -94,14 +94,14 @@ class IndexForm(QFrame):
     def begin(self, kind: str, column: str = "") -> None:
         """Start with this kind and column, if the table allows them."""
         self.kind.setCurrentIndex(self.kind.findData(kind))
-        without = [name for name in self._sortable if (SORTED, (name,)) not in self._taken_keys]
+        without = [name for name in self._sortable if (SORTED_KIND, (name,)) not in self._taken_keys]
         if column in without:
             self.column.setCurrentIndex(self.column.findData(column))
         elif without and self.column.currentData() not in without:
             self.column.setCurrentIndex(self.column.findData(without[0]))
         if column in self._texts:
             self.texts.choose([column])
-        (self.column if kind == SORTED else self.texts).setFocus()
+        (self.column if kind == SORTED_KIND else self.texts).setFocus()
 
     def show_taken(self, indexes: Sequence[TableIndex]) -> None:
         """Set the indexes that already exist."""
@@ -111,7 +111,7 @@ class IndexForm(QFrame):
     def _make(self) -> None:
         self.kind = QComboBox()
         self.kind.setAccessibleName("Kind")
-        self.kind.addItem("Sorted: finds values, ranges and the start of texts", SORTED)
+        self.kind.addItem("Sorted: finds values, ranges and the start of texts", SORTED_KIND)
         self.kind.addItem("Full text: finds words, the best rows first", FULLTEXT)
         self.column = QComboBox()
         self.column.setAccessibleName("Column")
@@ -164,7 +164,7 @@ class IndexForm(QFrame):
         self.cancel.clicked.connect(self.closed)
 
     def _change_kind(self) -> None:
-        is_sorted = self.kind.currentData() == SORTED
+        is_sorted = self.kind.currentData() == SORTED_KIND
         self._form.setRowVisible(self.column, is_sorted)
         for widget in (self.texts, self.language, self.weights):
             self._form.setRowVisible(widget, not is_sorted)
@@ -200,7 +200,7 @@ class IndexForm(QFrame):
         index = self.index
         problem = ""
         if not index.columns:
-            none = not (self._sortable if index.kind == SORTED else self._texts)
+            none = not (self._sortable if index.kind == SORTED_KIND else self._texts)
             problem = "No column can have this kind of index" if none else "Choose a column"
         elif (index.kind, index.columns) in self._taken_keys:
             problem = DUPLICATE

@@ -42,10 +42,10 @@ from lamella.ui.window.commits import Commits
 HEADINGS = ("Columns", "Kind", "Language", "Size", "Rows", "Last used", "State")
 RIGHT = (3, 4)
 KINDS = {"sorted": "Sorted", FULLTEXT: "Full text"}
-NONE_YET = "No index yet. An index finds rows by value or by words without reading all of them."
+NO_INDEX_TEXT = "No index yet. An index finds rows by value or by words without reading all of them."
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 READY = "Ready"
-STOPPED = "Stopped; the index was not built"
+STOP_TEXT = "Stopped; the index was not built"
 MOMENT = "%Y-%m-%d %H:%M"
 
 
@@ -63,7 +63,7 @@ class IndexesDialog(QDialog):
         self.column = ""
         """The default column of a new index."""
         self.statuses: list[IndexStatus] = []
-        self._built: tuple[str, tuple[str, ...]] | None = None
+        self._new_identity: tuple[str, tuple[str, ...]] | None = None
         """The index that was just built, to be selected."""
         self.setWindowTitle(f"Indexes of {visible(name)}")
         self._make()
@@ -113,7 +113,7 @@ class IndexesDialog(QDialog):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.nothing = QLabel(NONE_YET, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.nothing = QLabel(NO_INDEX_TEXT, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.nothing, "muted")
         self.new, self.drop = QPushButton("New index…"), QPushButton("Drop…")
         theme.variant(self.drop, "danger")
@@ -192,9 +192,11 @@ class IndexesDialog(QDialog):
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.list.setItem(row, column, item)
         if statuses:
-            built = [place for place, status in enumerate(statuses) if self._built == _identity(status)]
+            built = [
+                place for place, status in enumerate(statuses) if self._new_identity == _identity(status)
+            ]
             self.list.selectRow(built[0] if built else min(max(current_row, 0), len(statuses) - 1))
-            self._built = None
+            self._new_identity = None
         self.form.show_taken([status.index for status in statuses])
         self._allow()
 
@@ -273,7 +275,7 @@ class IndexesDialog(QDialog):
     def _finish_building(self, index: NewIndex) -> None:
         self._end_building()
         news = f"Built the {index_text(index.kind, index.columns)}"
-        self._built = (index.kind, tuple(index.columns))
+        self._new_identity = (index.kind, tuple(index.columns))
         self.changed.emit()
         if self.isVisible():
             self.messages.say(news, kind="message-success")
@@ -290,9 +292,9 @@ class IndexesDialog(QDialog):
     def _show_stop(self) -> None:
         self._end_building()
         if self.isVisible():
-            self.messages.say(STOPPED)
+            self.messages.say(STOP_TEXT)
         else:
-            self.news_unseen.emit(STOPPED)
+            self.news_unseen.emit(STOP_TEXT)
             self.deleteLater()
 
     def _ask_drop(self) -> QMessageBox | None:

@@ -31,7 +31,7 @@ from lamella.ui.widgets.controls import FlowLayout, breakable
 
 PAGE = 200
 """The number of commits read at a time."""
-MOST_READ_AGAIN = 2_000
+MOST_REFRESHED_COMMITS = 2_000
 """How many of the commits that were scrolled to are read again when the history changes."""
 
 
@@ -86,7 +86,8 @@ class HistoryPage(QWidget):
         self.nothing = QLabel(wordWrap=True)
         self.import_button = QPushButton("Import…")
         self.commit_label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.what_changed, self.against_now = QPushButton("What changed"), QPushButton("Compare with now")
+        self.changes_button = QPushButton("What changed")
+        self.compare_now_button = QPushButton("Compare with now")
         self.open, self.restore = QPushButton("Open"), QPushButton("Restore")
         self.undo, self.name = QPushButton("Undo to here"), QPushButton("Name…")
         self.compare_button = QPushButton()
@@ -122,7 +123,7 @@ class HistoryPage(QWidget):
             self.nothing.setText(self._reason_for_none())
             self.figures.clear()
             return
-        count = min(max(PAGE, len(self.model.commits)), MOST_READ_AGAIN)
+        count = min(max(PAGE, len(self.model.commits)), MOST_REFRESHED_COMMITS)
         self._handle = self._tasks.read(
             lambda job: read_first(table, count, job), self._show, self._fail, owner=self, quiet=True
         )
@@ -175,12 +176,13 @@ class HistoryPage(QWidget):
         self.compare_button.setVisible(len(commits) == 2)
         if len(commits) == 2:
             self.compare_button.setText(f"Compare {commits[1].version:,} with {commits[0].version:,}")
-        for button in (self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name):
+        of_one = (self.compare_now_button, self.open, self.restore, self.undo)
+        for button in (self.changes_button, *of_one, self.name):
             button.setVisible(len(commits) != 2)
         earlier = commit is not None and commit.version < newest
-        for button in (self.against_now, self.open, self.restore, self.undo):
+        for button in of_one:
             button.setEnabled(earlier)
-        self.what_changed.setEnabled(commit is not None and self._before(commit) is not None)
+        self.changes_button.setEnabled(commit is not None and self._before(commit) is not None)
         self.name.setEnabled(commit is not None)
         if commit is not None:
             self.commit_label.setText(_sentence(commit))
@@ -254,15 +256,15 @@ class HistoryPage(QWidget):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         theme.variant(self.list, "plain")
         self._buttons = (
-            self.compare_button, self.what_changed, self.against_now, self.open, self.restore, self.undo,
-            self.name,
+            self.compare_button, self.changes_button, self.compare_now_button, self.open, self.restore,
+            self.undo, self.name,
         )  # fmt: skip
         self.choices = QWidget()
         flow = FlowLayout(theme.XS, self.choices)
         for button in self._buttons:
             flow.addWidget(button)
         tips = {
-            self.what_changed: "Compare with the version before it (Enter)",
+            self.changes_button: "Compare with the version before it (Enter)",
             self.open: "Open read-only in a new tab",
             self.restore: "Make its rows the current ones again, as one commit",
             self.undo: "Undo every commit after it at once; Redo brings them back",
@@ -296,8 +298,8 @@ class HistoryPage(QWidget):
         self.list.activated.connect(lambda _: self.show_change())
         self.list.customContextMenuRequested.connect(self._open_menu)
         self.compare_button.clicked.connect(self.show_change)
-        self.what_changed.clicked.connect(self.show_change)
-        self.against_now.clicked.connect(
+        self.changes_button.clicked.connect(self.show_change)
+        self.compare_now_button.clicked.connect(
             lambda: self._emit(lambda version: self.compare_requested.emit(version, None))
         )
         self.open.clicked.connect(lambda: self._emit(self.open_requested.emit))

@@ -37,7 +37,7 @@ from lamella.ui.widgets.field_buttons import add_clear_button
 
 WIDTHS = (144, 96, 104, 60, 76, 100, 100, 96, 100, 160)
 MOST_WIDTH = 200
-WIDENED = (
+WIDE_FIGURES = (
     Figure.NAME, Figure.MIN, Figure.MAX, Figure.MEDIAN, Figure.TYPE, Figure.TOP, Figure.MEAN, Figure.DISTINCT
 )  # fmt: skip
 """The columns that get room for all of their texts, those first that need it most."""
@@ -86,10 +86,10 @@ class ProfilesModel(QAbstractTableModel):
         self.rows = rows
         self.layoutChanged.emit()
 
-    def show_sort(self, sorted_by: tuple[Figure, bool] | None) -> None:
+    def show_sort(self, sort_order: tuple[Figure, bool] | None) -> None:
         """Mark the sorted column in its title: Qt's own arrow covers titles that are aligned to the right."""
-        self.sorted_section = -1 if sorted_by is None else int(sorted_by[0])
-        self.arrow = "" if sorted_by is None else f" {'↓' if sorted_by[1] else '↑'}"
+        self.sorted_section = -1 if sort_order is None else int(sort_order[0])
+        self.arrow = "" if sort_order is None else f" {'↓' if sort_order[1] else '↑'}"
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(TITLES) - 1)
 
     def put(self, row: ProfileRow) -> None:
@@ -148,7 +148,7 @@ class ProfilesView(QWidget):
         theme.variant(self.count, "muted")
         self.export = IconButton("export", "Export these figures")
         self.close_button = IconButton("close", "Back to the rows (Esc)")
-        self.sorted_by: tuple[Figure, bool] | None = None
+        self.sort_order: tuple[Figure, bool] | None = None
         self._rows: dict[str, ProfileRow] = {}
         self._by_hand: set[int] = set()
         self._is_fitting = False
@@ -179,7 +179,7 @@ class ProfilesView(QWidget):
         current = self._current()
         words = self.search.text().casefold().split()
         rows = [row for row in self._rows.values() if matches(row, words)]
-        figure, descending = self.sorted_by or (None, False)
+        figure, descending = self.sort_order or (None, False)
         self.model.show_rows(sort_rows(rows, figure, descending))
         place = next((n for n, row in enumerate(self.model.rows) if row.name == current), 0)
         column = max(0, self.table.currentIndex().column())
@@ -215,7 +215,7 @@ class ProfilesView(QWidget):
         self._rows[name] = row
         self.model.put(row)
         self._say_count()
-        if self.sorted_by is not None and self.sorted_by[0] > Figure.TYPE and not self._again.isActive():
+        if self.sort_order is not None and self.sort_order[0] > Figure.TYPE and not self._again.isActive():
             self._again.start()
 
     def _sort(self, section: int) -> None:
@@ -223,11 +223,11 @@ class ProfilesView(QWidget):
         figure = Figure(section)
         if figure is Figure.SPREAD:
             return
-        if self.sorted_by is None or self.sorted_by[0] is not figure:
-            self.sorted_by = (figure, False)
+        if self.sort_order is None or self.sort_order[0] is not figure:
+            self.sort_order = (figure, False)
         else:
-            self.sorted_by = None if self.sorted_by[1] else (figure, True)
-        self.model.show_sort(self.sorted_by)
+            self.sort_order = None if self.sort_order[1] else (figure, True)
+        self.model.show_sort(self.sort_order)
         self._fit()
         self._arrange()
 
@@ -295,13 +295,13 @@ class ProfilesView(QWidget):
         ]
         hints[Figure.SPREAD] = look.px(WIDTHS[Figure.SPREAD])
         widths = [min(look.px(width), hint) for width, hint in zip(WIDTHS, hints, strict=True)]
-        if self.sorted_by is not None:  # its title has an arrow
-            section = int(self.sorted_by[0])
+        if self.sort_order is not None:  # its title has an arrow
+            section = int(self.sort_order[0])
             widths[section] = max(widths[section], header.sectionSizeHint(section))
         for section in self._by_hand:
             widths[section] = hints[section] = self.table.columnWidth(section)
         room = self.table.viewport().width() - sum(widths)
-        for section in WIDENED:
+        for section in WIDE_FIGURES:
             wider = min(look.px(MOST_WIDTH), hints[section]) - widths[section]
             if 0 < wider <= room:
                 widths[section] += wider

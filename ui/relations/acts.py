@@ -11,7 +11,7 @@ from lamella.core.store.relations import StoreRelations
 from lamella.ui.relations.layout import Point
 from lamella.ui.relations.schema import column_names
 
-MOST_KEPT = 100
+MOST_ACTS = 100
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ActStack:
     def push(self, act: Act) -> None:
         """Add an action that was done; undone actions can no longer be redone."""
         self.past.append(act)
-        del self.past[:-MOST_KEPT]
+        del self.past[:-MOST_ACTS]
         self.undone.clear()
 
     def drop(self, act: Act) -> None:

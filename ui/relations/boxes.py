@@ -22,7 +22,7 @@ from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
 from lamella.ui.relations.schema import TableShape
 
-MOST_SHOWN = 12
+MOST_COLUMNS = 12
 """The maximum number of columns that a box shows at once."""
 NARROWEST, WIDEST = 148, 260
 HEAD, ROW = 32, 22
@@ -100,12 +100,12 @@ class TableBox(QGraphicsObject):
 
     @property
     def num_shown(self) -> int:
-        return min(len(self.table.columns), MOST_SHOWN) or (1 if self.table.problem else 0)
+        return min(len(self.table.columns), MOST_COLUMNS) or (1 if self.table.problem else 0)
 
     @property
     def last_first(self) -> int:
         """The first visible column when the box is scrolled to the end."""
-        return max(0, len(self.table.columns) - MOST_SHOWN)
+        return max(0, len(self.table.columns) - MOST_COLUMNS)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -126,7 +126,7 @@ class TableBox(QGraphicsObject):
         place = int((point.y() - self.head) // self.row)
         if not self.rect().contains(point) or point.y() < self.head or not 0 <= place < self.num_shown:
             return ""
-        columns = self.columns[self._first : self._first + MOST_SHOWN]
+        columns = self.columns[self._first : self._first + MOST_COLUMNS]
         return columns[place].name if place < len(columns) else ""
 
     def height_of(self, name: str) -> float:
@@ -153,8 +153,8 @@ class TableBox(QGraphicsObject):
     def show_column(self, name: str) -> None:
         """Scroll a column into view."""
         names = [column.name for column in self.columns]
-        if name in names and not self._first <= names.index(name) < self._first + MOST_SHOWN:
-            self.scroll_by(names.index(name) - MOST_SHOWN // 2 - self._first)
+        if name in names and not self._first <= names.index(name) < self._first + MOST_COLUMNS:
+            self.scroll_by(names.index(name) - MOST_COLUMNS // 2 - self._first)
 
     def set_target(self, column: str, fits: bool) -> None:
         """Highlight a column as the end of the line being dragged; none for an empty name."""
@@ -261,13 +261,13 @@ class TableBox(QGraphicsObject):
                 area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, "Cannot be read"
             )
             return
-        columns = self.columns[self._first : self._first + MOST_SHOWN]
+        columns = self.columns[self._first : self._first + MOST_COLUMNS]
         for place, column in enumerate(columns):
             area = QRectF(0, self.head + place * self.row, self._width, self.row)
             self._paint_column(painter, area, column.name, column.type)
         if self.last_first:
             height = self.num_shown * self.row
-            part = height * MOST_SHOWN / len(self.table.columns)
+            part = height * MOST_COLUMNS / len(self.table.columns)
             top = self.head + (height - part) * self._first / self.last_first
             painter.fillRect(QRectF(self._width - BAR - 2, top, BAR, part), look.color("border_strong"))
 

@@ -49,7 +49,7 @@ from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 SIZE = QSize(860, 560)
 LIST_WIDTH = 180
-MOST_SHOWN = 100_000
+MOST_ENTRIES = 100_000
 """The maximum number of entries shown of one folder; others can be reached by typing their address."""
 ROLE = Qt.ItemDataRole.UserRole
 EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   sc://host/"
@@ -265,7 +265,7 @@ class ServerBrowser(WorkDialog):
             for page in pages(folder, job=job):
                 self._page_read.emit(number, page)
                 count += len(page)
-                if count >= MOST_SHOWN:
+                if count >= MOST_ENTRIES:
                     return False
             return True
 
@@ -313,7 +313,7 @@ class ServerBrowser(WorkDialog):
             self.count.setText(f"{self.count.text()} · stopped")
         if whole is False:
             self.messages.say(
-                f"The first {MOST_SHOWN:,} names are listed. Type an address or a pattern to reach others."
+                f"The first {MOST_ENTRIES:,} names are listed. Type an address or a pattern to reach others."
             )
         if whole and not self.list.entries.entries and isinstance(self.folder, CatalogFolder):
             self.messages.say(NO_TABLES)
@@ -327,7 +327,7 @@ class ServerBrowser(WorkDialog):
             noun = LEVELS[len(self.folder.parts)]
             self.count.setText(quantity(len(entries), noun))
             return
-        folders = sum(entry.is_folder for entry in entries) if len(entries) <= MOST_SHOWN else 0
+        folders = sum(entry.is_folder for entry in entries) if len(entries) <= MOST_ENTRIES else 0
         files = len(entries) - folders
         parts = [quantity(count, noun)
                  for count, noun in ((folders, "folder"), (files, "file")) if count]  # fmt: skip

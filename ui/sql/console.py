@@ -57,7 +57,7 @@ SPLIT_AT_ONCE = 100_000
 """The maximum number of characters of a text that is split on the GUI thread, which takes some
 milliseconds."""
 COUNTS = ("limit", "offset")
-SAVED = "statements.json"
+STATEMENTS_FILE = "statements.json"
 
 
 class SqlConsole(QWidget):
@@ -86,7 +86,7 @@ class SqlConsole(QWidget):
         self.tasks, self.commits, self._saved_views, self._attach = tasks, commits, saved_views, attach
         self.title = "SQL"
         self.names = OpenNames(find, tasks, self)
-        self.saved_statements = SavedStatements(saved_views.with_name(SAVED))
+        self.saved_statements = SavedStatements(saved_views.with_name(STATEMENTS_FILE))
         self._splitter = QSplitter(Qt.Orientation.Vertical, self)
         self._above = QWidget(self._splitter)
         # widgets that get their parent only when they are added are styled again with all their children

@@ -11,7 +11,7 @@ from lamella.ui import theme
 LONGEST_TEXT = 200_000
 """The maximum number of characters of a text that is highlighted."""
 LONGEST_LINE = 5_000
-_UNRESERVED = frozenset(
+_UNRESERVED_WORDS = frozenset(
     [
         "by", "over", "partition", "insert", "update", "delete", "set", "values", "rows", "range", "between",
         "is", "exists", "join", "left", "right", "inner", "full", "cross", "natural", "asof", "semi", "anti",
@@ -29,7 +29,7 @@ class SqlHighlighter(QSyntaxHighlighter):
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
-        self._keywords = _UNRESERVED
+        self._keywords = _UNRESERVED_WORDS
         self._openings = ["", "'", '"']
         self._colors: dict[str, QTextCharFormat] = {}
         theme.current().changed.connect(self._restyle)
@@ -37,7 +37,7 @@ class SqlHighlighter(QSyntaxHighlighter):
 
     def use(self, reserved: frozenset[str]) -> None:
         """Use these words as keywords: they cannot be names."""
-        self._keywords = reserved | _UNRESERVED
+        self._keywords = reserved | _UNRESERVED_WORDS
         self.rehighlight()
 
     def highlightBlock(self, text: str) -> None:

@@ -24,7 +24,7 @@ from lamella.ui.widgets.message_bar import DANGER, Choice, MessageBar
 from lamella.ui.window.failures import sentence
 
 log = logging.getLogger(__name__)
-_QUOTED = re.compile(r"'([^']+)'")
+_QUOTED_NAME = re.compile(r"'([^']+)'")
 _LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
 _MOST_FIXES = 2
 CHECK_MS = 600
@@ -65,7 +65,7 @@ class ProblemMessages(QObject):
         if place is not None and fix.startswith("Did you mean"):
             before = text[first:last]
             begins = all(lexeme.kind == "comment" for lexeme in lexemes(statement.text[: place[0]]))
-            for name in _QUOTED.findall(fix)[:_MOST_FIXES]:
+            for name in _QUOTED_NAME.findall(fix)[:_MOST_FIXES]:
                 if begins:  # with a keyword
                     word = name.upper() if before.isupper() else name
                     choices.append((f"Use {word}", partial(self._replace, first, last, before, word)))

@@ -28,7 +28,7 @@ from lamella.ui.steps.editors import (
 )
 from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
 
-MOST_RELATED = 12
+MOST_RELATIONS = 12
 """The maximum number of relations that are offered."""
 HOW = {
     "inner": "rows that have a partner",
@@ -127,7 +127,7 @@ class JoinEditor(StepEditor):
     def _show_links(self, links: Sequence[Link]) -> None:
         usable = [link for link in links if not link.relation.problem]
         usable = [link for link in usable if all(name in self.types for name in link.columns)]
-        for link in usable[:MOST_RELATED]:
+        for link in usable[:MOST_RELATIONS]:
             columns = link.columns if link.direction == "out" else link.other_columns
             whose = "their " if link.direction == "in" and link.other == link.table else ""
             button = QToolButton(text=visible(f"{link.other} by {whose}{', '.join(columns)}"))
@@ -234,7 +234,7 @@ class JoinEditor(StepEditor):
     def _choose(self, place: int) -> None:
         other = list(self._openers.values())[place]
 
-        def opened(source: Source) -> None:
+        def show_source(source: Source) -> None:
             if place != self.other_box.currentIndex():
                 return  # another dataset was chosen meanwhile
             self._take_source(source)
@@ -245,7 +245,7 @@ class JoinEditor(StepEditor):
 
         self.context.tasks.read(
             lambda job: _load_columns(other.open(job), job),
-            opened,
+            show_source,
             lambda error: self.say(str(error)),
             owner=self,
             quiet=True,

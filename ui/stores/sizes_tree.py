@@ -24,7 +24,7 @@ NAME, ROWS, BAR, NOW, HISTORY, INDEXES = range(6)
 HEADS = ("Table", "Rows", "", "Now", "Earlier versions", "Indexes")
 PARTS = ("card_met", "card", "border_strong")
 """The colours of a bar's parts: current data, earlier versions, and indexes."""
-MOST_LISTED, NOTHING = 200, "–"
+MOST_LINES, NOTHING = 200, "–"
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 NAME_WIDTHS = (220, 420)
 """The minimum and maximum initial width of the column of names."""
@@ -160,7 +160,7 @@ class SizesTree(QTreeWidget):
     def _columns(self, table: TableSizes) -> QTreeWidgetItem:
         head = self._heading(f"Columns · {len(table.columns):,}")
         largest = max((column.bytes for column in table.columns), default=0) or 1
-        for column in sorted(table.columns, key=lambda column: -column.bytes)[:MOST_LISTED]:
+        for column in sorted(table.columns, key=lambda column: -column.bytes)[:MOST_LINES]:
             line = self._line([visible_name(column.name), "", "", size_text(column.bytes)])
             line.setToolTip(NAME, visible(f"{column.type}, {column.encoding}"))
             line.setData(NAME, SHARES, [column.bytes / largest])
@@ -170,7 +170,7 @@ class SizesTree(QTreeWidget):
     def _versions(self, table: TableSizes) -> QTreeWidgetItem:
         head = self._heading(f"Versions · {len(table.versions):,}")
         largest = max((version.added for version in table.versions), default=0) or 1
-        for version in table.versions[::-1][:MOST_LISTED]:
+        for version in table.versions[::-1][:MOST_LINES]:
             called = f" '{version.name}'" if version.name else ""
             freed = f"its expiry frees {size_text(version.freed)}" if version.freed else ""
             what = sentence_case(version.message)

@@ -40,11 +40,11 @@ class TintedIconEngine(QIconEngine):
 
     def __init__(self, name: str, color: str, disabled: str, active: str) -> None:
         super().__init__()
-        self._name, self._color, self._disabled, self._active = name, color, disabled, active
+        self._name, self._color, self._disabled_color, self._active_color = name, color, disabled, active
         self._pixmaps: dict[tuple[int, int, str, bool], QPixmap] = {}
 
     def clone(self) -> QIconEngine:
-        return TintedIconEngine(self._name, self._color, self._disabled, self._active)
+        return TintedIconEngine(self._name, self._color, self._disabled_color, self._active_color)
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         ratio = painter.device().devicePixelRatio()
@@ -55,7 +55,7 @@ class TintedIconEngine(QIconEngine):
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         """The icon in a size in device pixels."""
         disabled, checked = mode == QIcon.Mode.Disabled, state == QIcon.State.On
-        color = self._disabled if disabled else self._active if checked else self._color
+        color = self._disabled_color if disabled else self._active_color if checked else self._color
         selected = mode == QIcon.Mode.Selected
         key = (size.width(), size.height(), color, selected)
         if key not in self._pixmaps:

@@ -33,7 +33,7 @@ from lamella.ui.widgets.controls import ElidedLabel
 WIDEST = 800
 MOST_RECENT = 5
 LARGE_ICON = 32
-GONE = "no longer there"
+MISSING_TEXT = "no longer there"
 TRIES = (
     ("late", "filter", "Find the late flights", "Filter 336,776 rows, and see how the columns follow."),
     ("airlines", "sum", "Compare airlines", "Group the flights by carrier, sorted by their mean delay."),
@@ -273,6 +273,6 @@ def _figures_of(path: Path) -> str:
     try:
         status = path.stat()
     except OSError:
-        return GONE
+        return MISSING_TEXT
     day = time.strftime("%Y-%m-%d", time.localtime(status.st_mtime))
     return f"folder\n{day}" if path.is_dir() else f"{size_text(status.st_size)}\n{day}"

@@ -24,7 +24,7 @@ from lamella.ui.actions import (
     ACTIONS,
     BY_ID,
     ICONS_ONLY,
-    LABELLED,
+    LABELLED_ACTIONS,
     TOOLBAR,
     Action,
     Situation,
@@ -279,7 +279,7 @@ class ActionBar(QToolBar):
         icons = self._widths(Qt.ToolButtonStyle.ToolButtonIconOnly)
         names = self._widths(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         room, named_ids = self.width() - fixed - sum(icons.values()), set[str]()
-        for action_id in LABELLED:
+        for action_id in LABELLED_ACTIONS:
             room -= names[action_id] - icons[action_id]
             if room < 0:
                 break

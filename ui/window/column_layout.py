@@ -18,7 +18,7 @@ from lamella.ui.window.memory import Memory
 
 log = logging.getLogger(__name__)
 ORDER, WIDTHS, PINNED, HIDDEN, SHOWN, FORMATS = "order", "widths", "pinned", "hidden", "shown", "formats"
-HIDDEN_FIRST = (ID,)
+HIDDEN_BY_DEFAULT = (ID,)
 """Columns that are hidden by default."""
 
 WIDEST = 4000
@@ -38,8 +38,8 @@ def layout_of(grid: GridView) -> dict[str, Any]:
         ORDER: order if order != usual else [],
         WIDTHS: dict(header.widths),
         PINNED: pinned,
-        HIDDEN: [name for name in hidden if name not in HIDDEN_FIRST],
-        SHOWN: [name for name in HIDDEN_FIRST if name in names and name not in hidden],
+        HIDDEN: [name for name in hidden if name not in HIDDEN_BY_DEFAULT],
+        SHOWN: [name for name in HIDDEN_BY_DEFAULT if name in names and name not in hidden],
         FORMATS: {name: form.to_json() for name, form in grid.formats.items()},
     }
     return {key: value for key, value in layout.items() if value}
@@ -74,7 +74,7 @@ def reset_layout(grid: GridView) -> None:
     for name in list(grid.formats):
         grid.set_format(name, None)
     grid.order_columns(names)
-    grid.hide_columns({name: name in HIDDEN_FIRST for name in names})
+    grid.hide_columns({name: name in HIDDEN_BY_DEFAULT for name in names})
     grid.fit_columns()
 
 

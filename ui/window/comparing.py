@@ -43,7 +43,7 @@ LEAST_CHIP_WIDTH, CHIP_WIDTH = 40, 340
 """The most pixels for the name of the other side; longer names would widen the window."""
 
 NOT_A_TABLE = "only to a table: import the file first"
-SWAPPED = "swap the sides back first"
+SWAP_HINT = "swap the sides back first"
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Comparing(QObject):
         self._name_chip(visible(compared.chip))
         view.apply_action.setVisible(compared.other_side is not None)
         view.show_apply_problem(
-            NOT_A_TABLE if self._tab.table is None else SWAPPED if compared.is_swapped else ""
+            NOT_A_TABLE if self._tab.table is None else SWAP_HINT if compared.is_swapped else ""
         )
         view.options_action.setVisible(compared.other_side is not None)
         view.compare(compared.make)

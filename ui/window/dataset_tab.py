@@ -42,7 +42,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_formats import ColumnFormats
-from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
+from lamella.ui.window.column_layout import HIDDEN_BY_DEFAULT, ColumnLayout, layout_of, show_layout
 from lamella.ui.window.column_rules import ColumnRulesForms
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.comparing import Comparing
@@ -404,7 +404,7 @@ class DatasetTab(QWidget):
         self.steps.show_line(self.line, content.lines.runnable)
         self._count_conditions(content)
         self.grid.grid_model.pages.usual_formats = content.usual_formats
-        self.grid.show_rows(content.rows, content.ready, HIDDEN_FIRST, content.columns)
+        self.grid.show_rows(content.rows, content.ready, HIDDEN_BY_DEFAULT, content.columns)
         self.grid.grid_model.descriptions = content.descriptions
         self.groups.follow(content)
         self._mark_rows()
@@ -497,7 +497,7 @@ class DatasetTab(QWidget):
     def _show_failure(self, error: Exception) -> None:
         """Show the error. The rows stay, unless they may be wrong."""
         if isinstance(error, DamagedFile) and self.content is not None:
-            self.grid.show_rows(NoRows(self.content.view.schema), {}, HIDDEN_FIRST)
+            self.grid.show_rows(NoRows(self.content.view.schema), {}, HIDDEN_BY_DEFAULT)
             self.counts.set_rows(None)
             self.grid.cards.set_rows(None, None)
             self.grid.totals.set_hidden()

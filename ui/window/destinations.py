@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.window import Window
 
 LONGEST_TYPE = 40
-HIDDEN = "hidden"
+HIDDEN_LABEL = "hidden"
 WITH_COMMANDS = (Where, Compute, Select, Group, Join)
 
 
@@ -80,7 +80,7 @@ def column_offers(tab: DatasetTab) -> list[Offer]:
             looks[kind] = icon_name(kind), type_text(kind)[:LONGEST_TYPE]
         icon, detail = looks[kind]
         if header.isSectionHidden(column):
-            icon, detail = "eye-off", f"{detail} · {HIDDEN}"
+            icon, detail = "eye-off", f"{detail} · {HIDDEN_LABEL}"
         offers.append(Offer(name, partial(_go_to_column, tab, column, name), "Columns", icon, detail))
     return offers
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PAUSE_MS = 150
 LONGEST_SHOWN = 40
 OPEN = "open"
-NOT_FOUND = "Not found"
+NO_HIT_TEXT = "Not found"
 WRAP_NOTES = {1: "from the top again", -1: "from the end again"}
 
 
@@ -474,7 +474,7 @@ class Finding(QObject):
         if not hits.complete:
             return f"Stopped: {hits.count:,} found so far"
         if not hits.count:
-            return NOT_FOUND
+            return NO_HIT_TEXT
         place = hits.place(self._current_hit(hits) or (-1, ""), self._names())
         return f"{hits.count:,} found" if place is None else f"{place + 1:,} of {hits.count:,}"
 

@@ -66,7 +66,7 @@ def open_store(path: Path) -> Store:
         return Store.open(path, read_only=True)
 
 
-MOST_COUNTED = 200
+MOST_TABLES = 200
 
 
 def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
@@ -74,7 +74,7 @@ def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
     why."""
     rows: dict[Key, int] = {}
     for store in stores:
-        for name in islice(store.tables, MOST_COUNTED):
+        for name in islice(store.tables, MOST_TABLES):
             job.check()
             try:
                 rows[str(store.path), name] = store[name].num_rows

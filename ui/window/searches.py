@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.window import Window
 
 TITLE = "Find everywhere"
-GONE = "The row is no longer in {name}"
+MISSING_ROW_TEXT = "The row is no longer in {name}"
 STEPS_OFF = "The steps were removed to show the row"
 
 
@@ -118,7 +118,7 @@ class Searches(QObject):
             elif tab.line.active:
                 self._without_steps(result, tab)
             else:
-                tab.messages.say(GONE.format(name=tab.name))
+                tab.messages.say(MISSING_ROW_TEXT.format(name=tab.name))
 
         tab.tasks.read(look, go, tab.failures.show, owner=tab, text="Finding the row")
 

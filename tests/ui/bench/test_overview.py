@@ -18,7 +18,7 @@ from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.multiples import FIRST_SECONDS, Multiples, PlotArea, _crosses
 from lamella.ui.bench.quantities import BYTES, DISK, value_ticks
-from lamella.ui.bench.series import PUBLISHED, Frames, Panel, Series, hover_text
+from lamella.ui.bench.series import PUBLISHED_LABEL, Frames, Panel, Series, hover_text
 
 Make = Callable[..., object]
 SIZES = ((1000, 700), (1280, 800), (1920, 1080))
@@ -193,7 +193,7 @@ def test_what_the_legend_has_off_leaves_every_plot(
 ) -> None:
     legend = panel.view.legend
     assert "ParquetDB, published" in legend.entries, "it was not measured, so no other line has its colour"
-    legend.entries[PUBLISHED].click()
+    legend.entries[PUBLISHED_LABEL].click()
     assert all(not series.is_published for plotted in multiples.panels for series in plotted.series)
     legend.show_alone("Lamella")
     assert {series.system for plotted in multiples.panels for series in plotted.series} == {"lamella"}
@@ -357,7 +357,7 @@ def test_before_a_benchmark_each_published_line_is_in_the_legend(
     choose((1, 10), ("lamella", "sqlite"))
     legend, shown = panel.view.legend, panel.view.overview.multiples
     qtbot.waitUntil(lambda: "ParquetDB, published" in legend.entries)
-    assert PUBLISHED not in legend.entries
+    assert PUBLISHED_LABEL not in legend.entries
     legend.entries["ParquetDB, published"].click()
     systems = {series.system for plotted in shown.panels for series in plotted.series}
     assert "parquetdb" not in systems and "sqlite" in systems

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.start_page import GONE, TRIES, StartPage
+from lamella.ui.widgets.start_page import MISSING_TEXT, TRIES, StartPage
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_five_recent_files_are_listed_with_size_and_day(page, tmp_path: Path, qt
         file.write_bytes(b"x" * 1_234_000)
     page.show_recent(files)
     assert [row.accessibleName() for row in page.recent] == [f"{n}.csv" for n in range(5)]
-    qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
+    qtbot.waitUntil(lambda: page.recent[0].figures == MISSING_TEXT)
     assert page.recent[1].figures.startswith("1.23 MB\n20")
     with qtbot.waitSignal(page.file_chosen) as chosen:
         qtbot.mouseClick(page.recent[1], Qt.MouseButton.LeftButton)
@@ -69,7 +69,7 @@ def test_nothing_is_cut_in_a_small_window(page, tmp_path, qtbot, scale) -> None:
     page.show_recent([tmp_path / ("long " * 20 + ".parquet")])
     theme.current().set_text_scale(scale)
     page.resize(784, 560)
-    qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
+    qtbot.waitUntil(lambda: page.recent[0].figures == MISSING_TEXT)
     qtbot.waitUntil(lambda: page.viewport().width() < 800)
 
     def nothing_is_cut() -> None:
@@ -99,4 +99,4 @@ def test_files_opened_while_it_is_hidden_are_listed_once_it_is_shown(page, tmp_p
     assert page.recent == []
     page.show()
     assert [row.accessibleName() for row in page.recent] == ["2.csv"]
-    qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
+    qtbot.waitUntil(lambda: page.recent[0].figures == MISSING_TEXT)

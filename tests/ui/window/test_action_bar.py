@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Limit
 from lamella.ui import theme
-from lamella.ui.actions import ACTIONS, LABELLED, MENUS
+from lamella.ui.actions import ACTIONS, LABELLED_ACTIONS, MENUS
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -105,6 +105,6 @@ def test_names_give_way_one_after_the_other_and_come_back(window: MainWindow) ->
         return [name for name, button in bar.buttons.items() if button.toolButtonStyle() is beside]
 
     wide, middle, narrow = named(2_000), named(1_000), named(800)
-    assert set(wide) == set(LABELLED) and set(narrow) <= set(middle) < set(wide)
-    assert set(middle) == set(LABELLED[: len(middle)]), "the last ones go first"
+    assert set(wide) == set(LABELLED_ACTIONS) and set(narrow) <= set(middle) < set(wide)
+    assert set(middle) == set(LABELLED_ACTIONS[: len(middle)]), "the last ones go first"
     assert named(2_000) == wide

@@ -45,9 +45,9 @@ def test_commits_are_listed_with_their_counts(window, history):
     assert said[0].startswith("Clean up, version 4 · today ") and said[0].endswith("2 removed")
     assert said[1].endswith("1 changed") and said[2].endswith("1 added") and said[3].endswith("1,000 added")
     assert [commit.version for commit in history.selected_commits] == [4]
-    assert not history.restore.isEnabled() and history.what_changed.isEnabled()
+    assert not history.restore.isEnabled() and history.changes_button.isEnabled()
     history.select(1)
-    assert history.restore.isEnabled() and not history.what_changed.isEnabled()
+    assert history.restore.isEnabled() and not history.changes_button.isEnabled()
     history.grab()
 
 
@@ -76,7 +76,7 @@ def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, hist
     qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles == ("version 1", "version 3"))
     assert view.comparison.counts_text == "1 added, 1 changed"
     history.select(2)
-    history.against_now.click()
+    history.compare_now_button.click()
     qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles[1] == "version 4, now")
     assert view.comparison.counts_text == "2 removed, 1 changed"
 
@@ -151,8 +151,8 @@ def test_what_changed_is_not_offered_where_only_an_older_version_is_left(qtbot, 
     qtbot.waitUntil(lambda: [commit.version for commit in history.model.commits] == [4, 3, 1])
     for place, offered in enumerate([True, False, False]):
         history.list.setCurrentIndex(history.model.index(place))
-        assert history.what_changed.isEnabled() is offered
-    assert history.against_now.isEnabled()
+        assert history.changes_button.isEnabled() is offered
+    assert history.compare_now_button.isEnabled()
 
 
 @pytest.mark.slow
