@@ -74,20 +74,7 @@ class Address:
         kind = kind_of_scheme(scheme)
         place, slash, key = text[match.end() :].partition("/")
         user, at, place = place.rpartition("@")
-        if ":" in user or (kind.name == "http" and user and not _is_connection(user)):
-            raise FileProblem(
-                without_secrets(f"{scheme}://{place}{slash}{key}"),
-                f"cannot be opened with a {'password' if ':' in user else 'user or token'} in its address",
-                "Addresses are shown and remembered",
-                "Leave it out, and add a connection that names where the secret is",
-            )
-        if kind.name != "http" and "?" in key and _SECRET_PARAMETERS.search(key.partition("?")[2]):
-            raise FileProblem(
-                without_secrets(f"{scheme}://{place}{slash}{key}"),
-                "cannot be opened with a secret in its address",
-                "Addresses are shown and remembered",
-                "Add a connection that names where the secret is, or open the signed https:// address",
-            )
+        _refuse_secrets(kind, user, key, without_secrets(f"{scheme}://{place}{slash}{key}"))
         query = ""
         if kind.name == "http":
             key, _, query = key.partition("#")[0].partition("?")
@@ -162,6 +149,25 @@ class Address:
     def child(self, name: str) -> Address:
         folder = self.key.rstrip("/")
         return self.at(f"{folder}/{name}" if folder else name)
+
+
+def _refuse_secrets(kind: Kind, user: str, key: str, shown: str) -> None:
+    """Raise `FileProblem` for an address with a secret in its user part or its key; `shown` is the address
+    without them."""
+    if ":" in user or (kind.name == "http" and user and not _is_connection(user)):
+        raise FileProblem(
+            shown,
+            f"cannot be opened with a {'password' if ':' in user else 'user or token'} in its address",
+            "Addresses are shown and remembered",
+            "Leave it out, and add a connection that names where the secret is",
+        )
+    if kind.name != "http" and "?" in key and _SECRET_PARAMETERS.search(key.partition("?")[2]):
+        raise FileProblem(
+            shown,
+            "cannot be opened with a secret in its address",
+            "Addresses are shown and remembered",
+            "Add a connection that names where the secret is, or open the signed https:// address",
+        )
 
 
 _EXAMPLES = {"buckets": "bucket", "containers": "container", "hosts": "example.org"}

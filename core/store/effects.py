@@ -311,14 +311,7 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
     plan, values = fit_to_columns(state, with_paths_inside(single.table, types, name), _no_ids)
     lookup = matches(state, values.select(list(on)))
     job.check()
-    old_values = single.take(lookup.keys).without(on)
-    columns = [c for c in state.columns if c.name in old_values.table.column_names]
-    old = stored_values(state, lookup.ids, columns)
-    new = _whole(state, lookup.ids, old_values, old)
-    changed = np.empty(0, np.int64)
-    if new and len(lookup.ids):
-        _, arrays, changed = differing_values(state, old, new, _no_ids)
-        new = {column.name: array for column, array in arrays.items()}
+    old, new, changed = _differences(state, lookup.ids, single.take(lookup.keys).without(on))
     sample = changed[:SAMPLE_ROWS]
     updated = _UpdatedRows(
         lookup.ids[sample],
@@ -345,6 +338,19 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
         seconds=time.perf_counter() - started + cells * WRITE_SECONDS_A_CELL,
         types=_types(state, plan),
     )
+
+
+def _differences(
+    state: TableVersion, ids: np.ndarray, values: PartialRows
+) -> tuple[Mapping[str, pa.Array], Mapping[str, pa.Array], np.ndarray]:
+    """The stored values of these rows, the new ones, and the places of the rows where they differ."""
+    columns = [c for c in state.columns if c.name in values.table.column_names]
+    old = stored_values(state, ids, columns)
+    new = _whole(state, ids, values, old)
+    if not new or not len(ids):
+        return old, new, np.empty(0, np.int64)
+    _, arrays, changed = differing_values(state, old, new, _no_ids)
+    return old, {column.name: array for column, array in arrays.items()}, changed
 
 
 def has_conflicts(table: str, data: object, on: Sequence[str]) -> bool:

@@ -376,6 +376,11 @@ class ReadingDialog(QDialog):
         self.read_button.setEnabled(False)
         self.read_button.clicked.connect(self._choose)
         self.cancel_button.clicked.connect(self.reject)
+        self._lay_out(note)
+        fit_into_window(self, SIZE * theme.current().text_scale)
+        self.form.look()
+
+    def _lay_out(self, note: QLabel) -> None:
         buttons = QHBoxLayout(spacing=theme.S)
         buttons.addStretch(1)
         buttons.addWidget(self.cancel_button)
@@ -392,8 +397,6 @@ class ReadingDialog(QDialog):
         layout.addWidget(self.form, 1)
         layout.addWidget(self.message)
         layout.addLayout(buttons)
-        fit_into_window(self, SIZE * theme.current().text_scale)
-        self.form.look()
 
     def _describe(self, preview: FilePreview) -> None:
         self.message.clear()

@@ -102,6 +102,7 @@ class ReplaceDialog(QDialog):
         self._pause.timeout.connect(self._read)
         self.setWindowTitle(f"Replace in {visible(name)}")
         self._make()
+        self._connect()
         self._lay_out()
         self._plan_again()
 
@@ -150,6 +151,16 @@ class ReplaceDialog(QDialog):
             button = QRadioButton(scope.text.replace("&", "&&"))
             button.setChecked(place == 0)
             self.rows.addButton(button, place)
+        self._make_preview()
+        self.news = QLabel()
+        self.news.setWordWrap(True)
+        self._progress = QProgressBar(textVisible=False)
+        self._progress.hide()
+        self.cancel, self.replace = QPushButton("Cancel"), QPushButton("Replace")
+        theme.variant(self.replace, "primary")
+        self.replace.setDefault(True)
+
+    def _make_preview(self) -> None:
         self._preview = QTableWidget(0, 4)
         self._preview.setAccessibleName("The first cells before and after")
         row_header = QTableWidgetItem("Row")
@@ -160,7 +171,6 @@ class ReplaceDialog(QDialog):
         self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._preview.setTabKeyNavigation(False)
-        theme.current().changed.connect(self._restyle)
         self._preview.verticalHeader().hide()
         self._preview.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -172,13 +182,9 @@ class ReplaceDialog(QDialog):
         for column in (2, 3):
             stretch = QHeaderView.ResizeMode.Stretch
             self._preview.horizontalHeader().setSectionResizeMode(column, stretch)
-        self.news = QLabel()
-        self.news.setWordWrap(True)
-        self._progress = QProgressBar(textVisible=False)
-        self._progress.hide()
-        self.cancel, self.replace = QPushButton("Cancel"), QPushButton("Replace")
-        theme.variant(self.replace, "primary")
-        self.replace.setDefault(True)
+
+    def _connect(self) -> None:
+        theme.current().changed.connect(self._restyle)
         self.cancel.clicked.connect(self.reject)
         self.replace.clicked.connect(self._write)
         for field in (self.pattern, self.with_):

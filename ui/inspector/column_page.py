@@ -335,7 +335,9 @@ class ColumnPage(QWidget):
         self._column: tuple[str, pa.DataType, PageFigures | None] | None = None
         self._listed_values: tuple[Values, int] = ((), 0)
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
-        self._build()
+        self._prepare_lists()
+        self._lay_out()
+        self._connect()
 
     @property
     def value_list(self) -> ValueList:
@@ -469,11 +471,7 @@ class ColumnPage(QWidget):
         null = Predicate(self._name, "is_null")
         self.filter_requested.emit(null if plain is None else Predicate(self._name, "eq", (plain,)))
 
-    def _build(self) -> None:
-        theme.variant(self.title, "title")
-        theme.variant(self.kind, "caption")
-        self.title.setWordWrap(True)
-        add_clear_button(self.search)
+    def _prepare_lists(self) -> None:
         for tree, name in ((self.figures, "Figures of the column"), (self.values, "Most frequent values")):
             theme.variant(tree, "panel")
             tree.setHeaderLabels(["", "", ""])
@@ -490,6 +488,12 @@ class ColumnPage(QWidget):
         self.values.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.values.setToolTip("Double-click a value to see its rows")
         self.figures.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
+
+    def _lay_out(self) -> None:
+        theme.variant(self.title, "title")
+        theme.variant(self.kind, "caption")
+        self.title.setWordWrap(True)
+        add_clear_button(self.search)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
         layout.setSpacing(theme.S)
@@ -510,6 +514,8 @@ class ColumnPage(QWidget):
         theme.variant(self.rules, "ghost")
         layout.addWidget(self.rules, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addStretch(1)
+
+    def _connect(self) -> None:
         theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
         self.histogram.filter_requested.connect(self.filter_requested)

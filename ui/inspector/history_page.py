@@ -235,43 +235,13 @@ class HistoryPage(QWidget):
     # ------------------------------------------------------------------- set-up
 
     def _lay_out(self) -> None:
+        self._prepare_list()
+        self._prepare_buttons()
         theme.variant(self.title, "title")
         theme.variant(self.figures, "caption")
         theme.variant(self.commit_label, "caption")
         theme.variant(self.nothing, "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
-        menu = QMenu(self.more_button)
-        self.expire_action = menu.addAction(
-            "Expire versions…", lambda: self.expire_requested.emit(self.model.total)
-        )
-        self.more_button.setMenu(menu)
-        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.list.setModel(self.model)
-        self.list.setItemDelegate(CommitPainter(self.list))
-        self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.list.setUniformItemSizes(True)
-        self.list.setMouseTracking(True)
-        self.list.setAccessibleName("Versions")
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        theme.variant(self.list, "plain")
-        self._buttons = (
-            self.compare_button, self.changes_button, self.compare_now_button, self.open, self.restore,
-            self.undo, self.name,
-        )  # fmt: skip
-        self.choices = QWidget()
-        flow = FlowLayout(theme.XS, self.choices)
-        for button in self._buttons:
-            flow.addWidget(button)
-        tips = {
-            self.changes_button: "Compare with the version before it (Enter)",
-            self.open: "Open read-only in a new tab",
-            self.restore: "Make its rows the current ones again, as one commit",
-            self.undo: "Undo every commit after it at once; Redo brings them back",
-            self.name: "A named version does not expire",
-        }
-        for button, tip in tips.items():
-            button.setToolTip(tip)
         head = QHBoxLayout()
         head.setSpacing(theme.S)
         head.addWidget(self.title, 1)
@@ -291,6 +261,42 @@ class HistoryPage(QWidget):
         layout.addWidget(self.list, 1)
         layout.addLayout(below)
         layout.addStretch()
+
+    def _prepare_list(self) -> None:
+        self.list.setModel(self.model)
+        self.list.setItemDelegate(CommitPainter(self.list))
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.list.setUniformItemSizes(True)
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName("Versions")
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        theme.variant(self.list, "plain")
+
+    def _prepare_buttons(self) -> None:
+        menu = QMenu(self.more_button)
+        self.expire_action = menu.addAction(
+            "Expire versions…", lambda: self.expire_requested.emit(self.model.total)
+        )
+        self.more_button.setMenu(menu)
+        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._buttons = (
+            self.compare_button, self.changes_button, self.compare_now_button, self.open, self.restore,
+            self.undo, self.name,
+        )  # fmt: skip
+        self.choices = QWidget()
+        flow = FlowLayout(theme.XS, self.choices)
+        for button in self._buttons:
+            flow.addWidget(button)
+        tips = {
+            self.changes_button: "Compare with the version before it (Enter)",
+            self.open: "Open read-only in a new tab",
+            self.restore: "Make its rows the current ones again, as one commit",
+            self.undo: "Undo every commit after it at once; Redo brings them back",
+            self.name: "A named version does not expire",
+        }
+        for button, tip in tips.items():
+            button.setToolTip(tip)
 
     def _connect(self) -> None:
         self.model.more_requested.connect(self._read_further)

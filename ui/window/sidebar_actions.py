@@ -60,21 +60,7 @@ class SidebarActions(QObject):
         window, path = self._window, path_or_address(entry.key[0])
         show: Choice = ("open", "Open", partial(window.opening.open_entry, entry))
         copy_name: Choice = ("copy", "Copy name", partial(_copy, entry.text))
-        in_folder: list[Choice] = [
-            ("copy", "Copy path", partial(_copy, str(path))),
-            ("folder", "Show in folder", partial(show_in_folder, path)),
-        ]
-        if isinstance(path, RemotePath):
-            is_table = is_server_address(str(path))
-            folder = str(CatalogFolder.holding(str(path)) if is_table else path.parent)
-            in_folder = [
-                ("copy", "Copy address", partial(_copy, str(path))),
-                (
-                    "folder",
-                    f"Show the {'database' if is_table else 'folder'} on the server…",
-                    partial(window.servers.ask_address, folder),
-                ),
-            ]
+        in_folder = self._folder_choices(path)
         compare: Choice = ("compare", "Compare with…", partial(window.opening.open_key, entry.key, _compare))
         if entry.kind == "store":
             return [*window.store_actions.choices(path), LINE, *in_folder]
@@ -104,6 +90,18 @@ class SidebarActions(QObject):
             LINE,
             *in_folder,
         ]
+
+    def _folder_choices(self, path: Path) -> list[Choice]:
+        """What can be done with the place of a file, here or on a server."""
+        copy = partial(_copy, str(path))
+        if not isinstance(path, RemotePath):
+            in_folder = partial(show_in_folder, path)
+            return [("copy", "Copy path", copy), ("folder", "Show in folder", in_folder)]
+        is_table = is_server_address(str(path))
+        folder = str(CatalogFolder.holding(str(path)) if is_table else path.parent)
+        text = f"Show the {'database' if is_table else 'folder'} on the server…"
+        on_server = partial(self._window.servers.ask_address, folder)
+        return [("copy", "Copy address", copy), ("folder", text, on_server)]
 
     def forget(self, path: Path) -> None:
         self._window.memory.forget(path)
