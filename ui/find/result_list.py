@@ -28,6 +28,8 @@ SNIPPET_LENGTH = 160
 CONTEXT = 40
 """Characters of a text before its first match."""
 CUT = "…"
+CUT_PART = 3
+"""Text before a match takes a third of its line where it is cut."""
 UNDERLINE = 2
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
@@ -200,9 +202,23 @@ def _line(
     painter.drawText(left, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), elided)
 
 
+def with_match_in_sight(snippet: str, metrics: QFontMetrics, width: int) -> str:
+    """The snippet with less of its text before the first match, where the match would be cut off."""
+    before, mark, rest = snippet.partition(BEFORE)
+    match, found = (
+        metrics.horizontalAdvance(text)
+        for text in (rest.partition(AFTER)[0], rest.replace(BEFORE, "").replace(AFTER, ""))
+    )
+    if not mark or metrics.horizontalAdvance(before) + match <= width:
+        return snippet
+    room = min(max(width // CUT_PART, width - found), max(0, width - match))
+    return f"{metrics.elidedText(before, Qt.TextElideMode.ElideLeft, room)}{mark}{rest}"
+
+
 def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
     """Paint a snippet; matches have a coloured background and an underline."""
     look, metrics = theme.current(), QFontMetrics(font)
+    snippet = with_match_in_sight(snippet, metrics, area.width())
     colors = look.colors
     painter.setFont(font)
     painter.setPen(look.color("text"))
@@ -219,7 +235,9 @@ def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
             )  # fmt: skip
             painter.drawText(QRect(x, area.top(), width + 1, area.height()), flags, match)
             x += width
-        painter.drawText(QRect(x, area.top(), max(0, area.right() - x), area.height()), flags, tail)
+        room = max(0, area.right() - x)
+        elided = metrics.elidedText(tail, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(x, area.top(), room, area.height()), flags, elided)
         x += metrics.horizontalAdvance(tail)
         if x > area.right():
             break

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtGui import QFontMetrics
 
 from lamella.core.query.cell_search import TextPattern
-from lamella.ui.find.result_list import AFTER, BEFORE, Result, ResultList, snippet_of
+from lamella.ui import theme
+from lamella.ui.find.result_list import (
+    AFTER,
+    BEFORE,
+    Result,
+    ResultList,
+    snippet_of,
+    with_match_in_sight,
+)
 
 
 def marked(text: str, pattern: TextPattern) -> str:
@@ -27,6 +36,20 @@ def marked(text: str, pattern: TextPattern) -> str:
 )
 def test_a_snippet_is_the_piece_around_what_is_found(text, pattern, snippet) -> None:
     assert marked(text, pattern) == snippet
+
+
+@pytest.mark.parametrize("match", ["dog", "a very long match " * 9])
+def test_a_match_is_in_sight_however_narrow_the_list_is(qapp, match: str) -> None:
+    metrics = QFontMetrics(theme.current().font("body"))
+    snippet = f"over the hills and far away {BEFORE}{match}{AFTER} and back again"
+    assert with_match_in_sight(snippet, metrics, 3000) == snippet
+    before, _, rest = with_match_in_sight(snippet, metrics, 150).partition(BEFORE)
+    assert rest == snippet.partition(BEFORE)[2]
+    room = 0 if metrics.horizontalAdvance(match) > 150 else 50
+    assert metrics.horizontalAdvance(before) <= room and before.startswith("…") == bool(room)
+    at_end = f"over the hills and far away and back again {BEFORE}fox{AFTER}"
+    before = with_match_in_sight(at_end, metrics, 150).partition(BEFORE)[0]
+    assert 75 < metrics.horizontalAdvance(before) <= 150 - metrics.horizontalAdvance("fox")
 
 
 def test_steps_go_from_result_to_result_past_headings(qtbot) -> None:
