@@ -144,8 +144,12 @@ def pieces_with(snapshot: Snapshot, positions: np.ndarray) -> Iterator[Piece]:
 
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
     """The columns of a segment in memory, in the columns' types; null where it lacks one."""
-    by_name = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
-    arrays = [_of_type(by_name.get(str(c.key)), c, segment.num_rows) for c in columns]
+    rows = segment.rows
+    places = [rows.schema.get_field_index(str(column.key)) for column in columns]  # of few columns among many
+    arrays = [
+        _of_type(None if place < 0 else rows.column(place), column, segment.num_rows)
+        for column, place in zip(columns, places, strict=True)
+    ]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 

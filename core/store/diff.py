@@ -23,6 +23,9 @@ from lamella.core.store.column_changes import ids_before_casts
 from lamella.core.store.table_version import SegmentEntry, TableVersion
 
 ROWS_A_BLOCK = 100_000
+CELLS_AT_ONCE = 400_000
+"""Few rows of many columns are read this many cells at a time: to read each column by itself opens files as
+often."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,14 +323,19 @@ class Diff:
         """For each column that may differ, yield which of the block's rows differ, and both versions'
         values."""
         selections = [c for c in (block.columns, columns) if c is not None]
-        for was, column in self.pairs:
-            if len(block.ids) and all(column.key in c for c in selections):
-                after = _values(self._after.snapshot, block.after, column)
-                before = (
-                    pa.nulls(len(after), column.type)
-                    if was is None
-                    else _values(self._before.snapshot, block.before, was)
-                )
+        pairs = [pair for pair in self.pairs if all(pair[1].key in keys for keys in selections)]
+        if not len(block.ids):
+            return
+        count = max(1, CELLS_AT_ONCE // len(block.ids))
+        for first in range(0, len(pairs), count):
+            group = pairs[first : first + count]
+            later = _values(self._after.snapshot, block.after, [column for _, column in group])
+            earlier = _values(
+                self._before.snapshot, block.before, [was for was, _ in group if was is not None]
+            )
+            for was, column in group:
+                after = next(later)
+                before = pa.nulls(len(after), column.type) if was is None else next(earlier)
                 yield column, _differ(before, after), before, after
 
 
@@ -343,8 +351,10 @@ def _column_changes(before: Sequence[Column], pairs: Sequence[tuple[Column | Non
     )
 
 
-def _values(snapshot: Snapshot, positions: np.ndarray, column: Column) -> pa.Array:
-    return take_rows(snapshot, positions, [column]).column(0).combine_chunks()
+def _values(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> Iterator[pa.Array]:
+    """The values of each column at these positions."""
+    rows = take_rows(snapshot, positions, columns)
+    return (column.combine_chunks() for column in rows.itercolumns())
 
 
 def _differ(before: pa.Array, after: pa.Array) -> np.ndarray:

@@ -30,7 +30,7 @@ def compare_versions(before: TableVersion, after: TableVersion, job: Job) -> Com
     places = {pair.after.key: place for place, pair in enumerate(common) if pair.after is not None}
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     for block in diff.row_blocks(job):
-        changed = _count(diff, block, before.snapshot, after.snapshot, tally, places)
+        changed = _count(diff, block, before.snapshot, after.snapshot, tally, places, job)
         parts.append(
             (block.added_positions, block.removed_positions, block.after[changed], block.before[changed])
         )
@@ -70,11 +70,13 @@ def _count(
     after: Snapshot,
     tally: Tally,
     places: dict[int, int],
+    job: Job,
 ) -> np.ndarray:
     """Which rows of both versions differ in a column that both have."""
     changed = np.zeros(len(block.ids), bool)
     numbers = row_numbers(before, block.before), row_numbers(after, block.after)
     for column, different, earlier, later in diff.differing_cells(block):
+        job.check()
         if column.key in places:
             tally.add(places[column.key], (earlier, later), different, numbers)
             changed |= different

@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella import Store, col, compare
-from lamella.core.errors import BadData, StoreProblem, TypeConflict, VersionConflict
+from lamella.core.errors import BadData, Cancelled, StoreProblem, TypeConflict, VersionConflict
+from lamella.core.jobs import Job
 from lamella.core.query.comparison import ComparedRows, RowChange
+from lamella.core.query.comparison.comparison import Tally
 from lamella.core.query.comparison.rows import DIFFERENT
+from lamella.core.scan.read import take_rows
+from lamella.core.store import Table, diff
 from lamella.core.store.applying import Kinds, apply_comparison
 from tests.slow_tests import examples
 
@@ -47,6 +51,40 @@ def test_rows_of_two_versions_stand_in_the_order_of_their_ids(store: Store) -> N
     assert not table.history.compare(4) and not table.history.compare(2, 2)
     generic = compare(table.as_of(1), table)
     assert told(generic) == told(actual) and generic.key == ("_id",)
+
+
+def wide(store: Store) -> Table:
+    """A table of two versions that differ in 299 columns."""
+    table = store.create_table("wide", {f"c{n}": list(range(10)) for n in range(300)})
+    table.update_where(None, {"$set": {f"c{n}": -n for n in range(1, 300)}})
+    return table
+
+
+def test_many_columns_of_few_rows_are_read_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reads = wide(store), []
+
+    def take(snapshot, positions, columns):
+        reads.append(len(columns))
+        return take_rows(snapshot, positions, columns)
+
+    monkeypatch.setattr(diff, "take_rows", take)
+    comparison = table.history.compare(1)
+    assert len(reads) == 2 and comparison.num_rows == 10
+
+
+def test_a_comparison_of_many_columns_ends_when_it_is_stopped(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, job, counted = wide(store), Job(), []
+
+    def count(*values):
+        counted.append(values)
+        job.cancel()
+
+    monkeypatch.setattr(Tally, "add", count)
+    with pytest.raises(Cancelled):
+        table.history.compare(1, job=job)
+    assert len(counted) == 1
 
 
 def test_columns_are_known_by_their_ids(store: Store) -> None:
