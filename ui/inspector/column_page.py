@@ -55,6 +55,7 @@ from lamella.ui.cards.painter import paint_heights
 from lamella.ui.cards.words import bar_text, value_text
 from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.texts import MINUS, with_minus
+from lamella.ui.widgets.controls import breakable
 from lamella.ui.widgets.field_buttons import add_clear_button
 
 Index = QModelIndex | QPersistentModelIndex
@@ -351,7 +352,7 @@ class ColumnPage(QWidget):
             self._name = name
             self.search.clear()
             self._offer_units(units_of(kind))
-        self.title.setText(visible(name))
+        self.title.setText(breakable(visible(name)))
         self.kind.setText(type_text(kind))
         self.search.setVisible(kind_of(kind) is Kind.TEXT)
         if figures is None:

@@ -27,7 +27,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.inspector.commit_list import COMMIT, CommitModel, CommitPainter
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FlowLayout, breakable
+from lamella.ui.widgets.controls import ElidedLabel, FlowLayout, breakable
 
 PAGE = 200
 """The number of commits read at a time."""
@@ -79,7 +79,7 @@ class HistoryPage(QWidget):
         self._can_import = can_import
         self._handle: Handle | None = None
         self._shown_key: object = None
-        self.title, self.figures = QLabel(), QLabel()
+        self.title, self.figures = ElidedLabel(), QLabel()
         self.more_button = QToolButton(text="⋯", accessibleName="More about the history")
         self.model = CommitModel(self)
         self.list = QListView()
@@ -119,7 +119,7 @@ class HistoryPage(QWidget):
         self.nothing.setVisible(table is None)
         self.import_button.setVisible(table is None and self._can_import())
         if table is None:
-            self.title.setText("No history")
+            self.title.say("No history")
             self.nothing.setText(self._reason_for_none())
             self.figures.clear()
             return
@@ -142,7 +142,7 @@ class HistoryPage(QWidget):
         self._handle = None
         before = [commit.version for commit in self.selected_commits]
         self.model.show(first.commits, first.total)
-        self.title.setText(visible_name(first.name))
+        self.title.say(visible_name(first.name))
         versions = quantity(first.total, "version")
         self.figures.setText(f"{versions} · {size_text(first.bytes)}")
         self.select(before[0] if before and self.model.place_of(before[0]) >= 0 else first.commits[0].version)

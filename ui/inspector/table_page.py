@@ -51,6 +51,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import breakable
 from lamella.ui.widgets.field_buttons import add_clear_button
 from lamella.ui.widgets.items import children_of, top_items
 
@@ -329,7 +330,7 @@ class TablePage(QWidget):
             self.storage = None
             self.tree.clear()
             return
-        self.title.setText(visible(subject.name))
+        self.title.setText(breakable(visible(subject.name)))
         self.kind.setText(visible(subject.kind))
         self.indexes.setVisible(subject.is_table)
         self._handle = self._tasks.read(

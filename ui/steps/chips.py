@@ -46,11 +46,13 @@ from lamella.core.errors import visible_name
 from lamella.core.query.steps import Step
 from lamella.ui import theme
 from lamella.ui.steps.kinds import KINDS
-from lamella.ui.widgets.controls import ICON_GAP, IconButton
+from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel, IconButton
 from lamella.ui.widgets.popover import Popover
 
 ICON = 14
 LEAST_WIDTH = 96
+SOURCE_WIDTH = 360
+"""The most width of the name of the dataset, in pixels at the default text size."""
 """The width of a chip if there is no room. The longest ones shrink first, and then the line scrolls."""
 
 ARROW = 16
@@ -399,7 +401,7 @@ class StepsBar(QFrame):
     def __init__(self, name: str, icon: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.variant(self, "bar")
-        self.source = QLabel(visible_name(name), textFormat=Qt.TextFormat.PlainText)
+        self.source = ElidedLabel(visible_name(name), Qt.TextElideMode.ElideMiddle, SOURCE_WIDTH)
         self.source.setAccessibleName(f"Steps over {visible_name(name)}")
         self.source.setFont(theme.current().font(bold=True))
         self._icon_name, self._icon = icon, QLabel()

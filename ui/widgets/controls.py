@@ -111,13 +111,20 @@ class ElidedButton(QToolButton):
         self.setText(self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room))
 
 
-class ElidedLabel(QLabel):
-    """One line of text, cut off if there is no room; the tooltip then shows all of it."""
+LEAST_LABEL = 40
 
-    def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+
+class ElidedLabel(QLabel):
+    """One line of text, cut off if there is no room; the tooltip then shows all of it. It is as wide as it
+    can be, or with `most` as its text, up to so many pixels at the default text size."""
+
+    def __init__(
+        self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight, most: int | None = None
+    ) -> None:
         super().__init__(textFormat=Qt.TextFormat.PlainText)
-        self._elide_mode, self._whole = where, text
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._elide_mode, self._whole, self._most = where, text, most
+        policy = QSizePolicy.Policy.Ignored if most is None else QSizePolicy.Policy.Preferred
+        self.setSizePolicy(policy, QSizePolicy.Policy.Fixed)
         self.say(text)
 
     @property
@@ -129,6 +136,17 @@ class ElidedLabel(QLabel):
         self._whole = text
         self.setAccessibleName(text)
         self._elide()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        if self._most is None:
+            return hint
+        advance = self.fontMetrics().horizontalAdvance(self._whole) + 1
+        return QSize(min(advance, theme.current().px(self._most)), hint.height())
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        return hint if self._most is None else QSize(min(hint.width(), LEAST_LABEL), hint.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -20,6 +20,9 @@ from lamella.ui.window.pending_tab import PendingTab
 
 Key = tuple[str, ...]
 UNSAVED_MARK = " •"
+MOST_WIDTH = 320
+"""The most width of a tab, in pixels at the default text size."""
+ANY_HEIGHT = 16_777_215  # Qt's QWIDGETSIZE_MAX
 AWAY = 2
 """How far from the bar a tab must be dragged to leave it, in multiples of Qt's drag distance."""
 
@@ -49,7 +52,14 @@ class TabBar(QTabBar):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._is_pressed = False
+        self.setElideMode(Qt.TextElideMode.ElideMiddle)
         theme.current().changed.connect(self._fit_crosses)
+
+    def tabSizeHint(self, index: int) -> QSize:
+        return super().tabSizeHint(index).boundedTo(QSize(theme.current().px(MOST_WIDTH), ANY_HEIGHT))
+
+    def minimumTabSizeHint(self, index: int) -> QSize:
+        return self.tabSizeHint(index)  # those without room are reached by the arrows
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._is_pressed = event.button() is Qt.MouseButton.LeftButton and self._tab_under(event) >= 0

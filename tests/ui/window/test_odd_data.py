@@ -308,6 +308,21 @@ def test_menus_open_where_there_is_nothing(window: MainWindow, open_tab: Callabl
     assert tab.view.num_rows == 0
 
 
+def test_a_long_name_of_a_table_leaves_the_window_as_wide_as_it_is(qtbot, window, store, settled) -> None:
+    name, width = "x" * 200, window.width()
+    store.create_table(name, pa.table({"a": [1]}))
+    window.opening.open_key((str(store.path), name))
+    tab = settled()
+    window.commands["history"].trigger()
+    page = tab.inspector.history_page
+    qtbot.waitUntil(lambda: page.title.whole == name)
+    assert window.minimumSizeHint().width() <= window.width() == width
+    bar = window.tabs.tabs.tabBar()
+    assert bar.tabRect(0).right() < bar.width(), "its cross is in sight"
+    for label in (tab.steps.bar.source, page.title):
+        assert "…" in label.text() and label.toolTip() == name
+
+
 def test_a_table_name_with_a_line_break_stands_on_one_line(window, store, settled, qtbot) -> None:
     name = "two\nlines\tand \u202e<b>thgir</b>"
     shown = "two↵lines⇥and \\u202e<b>thgir</b>"
