@@ -37,14 +37,19 @@ def copy_files(
     source_paths: StorePaths, checksums: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
 ) -> Copies:
     """Copy files that are missing or damaged in the target; `checksums` maps each file to its checksum,
-    which is empty for files of an earlier format.
+    which is empty for files of an earlier format. A file that several tables share, by hard links, is copied
+    once, and its copies are links too, where the disk has them.
 
     Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for a name
     that does not belong to the store.
     """
     copied = copied_bytes = done = 0
     damaged = []
-    sizes = {path: source_paths.file(path).stat().st_size for path in checksums}
+    sizes, originals, seen = dict[str, int](), dict[str, str](), dict[tuple[int, int], str]()
+    for path in sorted(checksums):
+        stat = source_paths.file(path).stat()
+        originals[path] = seen.setdefault((stat.st_dev, stat.st_ino), path) if stat.st_ino else path
+        sizes[path] = stat.st_size if originals[path] == path else 0
     total_bytes = sum(sizes.values())
     if checksums:
         target_paths.data.mkdir(exist_ok=True)
@@ -57,10 +62,22 @@ def copy_files(
         if copy.exists() and checksum_of(copy) == expected:
             continue
         copy.parent.mkdir(exist_ok=True)  # not its parents, which are gone if the disk was unmounted
+        twin = target_paths.file(originals[path])
+        copied += 1
+        if twin != copy and not link and _share(twin, copy, expected):
+            continue
         if not _copy(source, copy, link, expected):
             damaged.append(source)
-        copied, copied_bytes = copied + 1, copied_bytes + copy.stat().st_size
+        copied_bytes += copy.stat().st_size
     return Copies(copied, copied_bytes, tuple(damaged))
+
+
+def _share(twin: Path, target: Path, expected: str) -> bool:
+    """Make the file a hard link to another one of the backup, if that is whole and the disk has links."""
+    try:
+        return _copy(twin, target, True, expected)
+    except OSError:
+        return False
 
 
 def _copy(source: Path, target: Path, link: bool, expected: str) -> bool:

@@ -190,8 +190,18 @@ def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files in a folder; others may write and remove files meanwhile."""
-    return sum(_file_bytes(Path(inside, name)) for inside, _, names in os.walk(folder) for name in names)
+    """The size of all files in a folder; others may write and remove files meanwhile. A file with several
+    names counts once."""
+    sizes = dict[tuple[int, int], int]()
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            try:
+                stat = os.lstat(Path(inside, name))
+            except FileNotFoundError:
+                continue
+            identity = (stat.st_dev, stat.st_ino) if stat.st_ino else (-1, len(sizes))
+            sizes[identity] = stat.st_size
+    return sum(sizes.values())
 
 
 def _file_bytes(path: Path | str) -> int:

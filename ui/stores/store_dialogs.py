@@ -334,7 +334,7 @@ class BackupDialog(FolderDialog):
         self._show(None)
         self._look()
         self.folder.setFocus()
-        tasks.read(lambda job: store.maintenance.sizes(job).total, self._take_size, self._fail,
+        tasks.read(lambda job: folder_bytes(store.path), self._take_size, self._fail,
                    owner=self, quiet=True)  # fmt: skip
 
     @property

@@ -15,6 +15,7 @@ from lamella import Store
 from lamella.core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import size_text
+from lamella.core.store.sizes import folder_bytes
 from lamella.core.store.table import Table
 from tests.mounts import seen_read_only
 from tests.property.damage import flip_bit
@@ -54,6 +55,38 @@ def test_a_backup_opens_as_a_store_with_its_history_and_verifies(
         copy["t"].maintenance.compact()
     assert store.maintenance.verify().problems == ()
     assert store["t"].get(1)["n"] == -1
+
+
+def test_files_that_copied_tables_share_are_in_a_backup_once(store: Store, tmp_path: Path) -> None:
+    for number in range(3):
+        store.copy_table("t", f"copy {number}")
+    reports: list[Progress] = []
+    backup = store.backup(tmp_path / "copy", job=Job(reports.append))
+    assert len(inodes(tmp_path / "copy")) == len(inodes(store.path)) == 2
+    assert (backup.copied, backup.bytes) == (8, sum(_sizes(store.path)))
+    assert reports[-1].total == backup.bytes == sum(_sizes(tmp_path / "copy"))
+    assert folder_bytes(tmp_path / "copy" / "data") == backup.bytes
+    with Store.restore_backup(tmp_path / "copy", tmp_path / "back") as again:
+        assert len(inodes(tmp_path / "back")) == 2
+        assert again.maintenance.verify().problems == ()
+        again["copy 1"].insert([{"n": 9}])
+        assert again["copy 1"].num_rows == again["copy 2"].num_rows + 1
+
+
+def test_a_shared_file_whose_first_copy_is_damaged_is_copied_again(store: Store, tmp_path: Path) -> None:
+    store.backup(tmp_path / "copy")
+    store.copy_table("t", "a copy")
+    first = next((tmp_path / "copy" / "data").glob("t-*/*.parquet"))
+    flip_bit(first, 100)
+    assert store.backup(tmp_path / "copy").damaged == ()
+    with Store.open(tmp_path / "copy") as copy:
+        assert copy.maintenance.verify().problems == ()
+
+
+def _sizes(path: Path) -> list[int]:
+    """The size of each file of a store, however many names it has."""
+    files = [file.stat() for file in (path / "data").rglob("*") if file.is_file()]
+    return list({file.st_ino: file.st_size for file in files}.values())
 
 
 def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(store: Store, tmp_path: Path) -> None:
