@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lamella.core.arrow.from_python import repeatable
 from lamella.core.arrow.nested_values import is_list
 from lamella.core.arrow.types import TypeName, type_named
+from lamella.core.datasets.text.conversions import conversion
+from lamella.core.datasets.text.regional import DAY_FIRST, MONTH_FIRST
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, row_selection
 from lamella.core.filters.kinds import NESTED_KINDS, NUMBERS, kind_of
@@ -84,9 +87,14 @@ class Update:
         return table.update_where(where, self.operators, message, job)
 
 
+BY_VALUES = "by values"
+_ORDERS = (DAY_FIRST, MONTH_FIRST)
+
+
 @dataclass(frozen=True)
 class CastColumn:
-    """See `Columns.cast`. Always applies to all rows, because a column has one type."""
+    """See `Columns.cast`. Always applies to all rows, because a column has one type. `dates` may also be
+    `BY_VALUES`: a value beyond 12 anywhere in the column decides whether the day or the month comes first."""
 
     column: str
     type: TypeName
@@ -100,7 +108,7 @@ class CastColumn:
         self, table: Table, where: RowChoice = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
         _refuse_rows(table, where, "a column has one type")
-        notation = Notation(self.decimal, self.thousands, self.dates)
+        notation = Notation(self.decimal, self.thousands, self._order(table, job or Job()))
         how = Cast(type_named(self.type), self.lossy, self.on_error == "null", notation)
         return cast_effect(table._state(), self.column, how, job or Job())
 
@@ -117,8 +125,24 @@ class CastColumn:
             job,
             decimal=self.decimal,
             thousands=self.thousands,
-            dates=self.dates,
+            dates=self._order(table, job or Job()),
         )
+
+    def _order(self, table: Table, job: Job) -> str:
+        """The order of day and month. Raises `BadData` if no value shows it."""
+        if self.dates != BY_VALUES:
+            return self.dates
+        if not pa.types.is_temporal(type_named(self.type)):
+            return "iso"
+        texts = (pc.cast(batch.column(0), pa.string()) for batch in table.batches([self.column], job=job))
+        way = conversion(texts, "dates")
+        if way.other is not None:
+            raise BadData(
+                f"{table.name}: no value of '{self.column}' shows whether the day or the month is first",
+                way.doubt,
+                "Choose which of them is first",
+            )
+        return way.kind.spelling.order.replace("-", " ") if way.kind.spelling.order in _ORDERS else "iso"
 
 
 def _refuse_rows(table: Table, where: RowChoice, why: str) -> None:
@@ -388,5 +412,5 @@ KINDS = (
 READING_CHOICES: Mapping[str, Sequence[str]] = {
     "decimal": (".", ","),
     "thousands": ("", ",", ".", "'", " "),
-    "dates": DAYS,
+    "dates": (BY_VALUES, *DAYS),
 }

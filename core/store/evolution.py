@@ -240,6 +240,8 @@ def refuse_unrelated_types(table: str, column: str, have: pa.DataType, target: p
 
 
 DAYS = ("iso", "day first", "month first")
+_CENTURIES = ((r"69|[7-9]\d", "19"), (r"[0-5]\d|6[0-8]", "20"))
+"""The centuries of years of two digits, as where files are read."""
 _NUMBER_SIGNS = (".", ",")
 _GROUP_SIGNS = ("", ".", ",", "'", " ", "\u00a0", "\u202f", "_")
 
@@ -294,6 +296,9 @@ class Notation:
     def _dates(self, texts: pa.Array) -> pa.Array:
         pattern = r"^\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})((?:[ T].*)?)\s*$"
         order = r"\3-0\2-0\1\4" if self.dates == "day first" else r"\3-0\1-0\2\4"
+        for years, century in _CENTURIES:
+            short = rf"^(\s*\d{{1,2}}[./-]\d{{1,2}}[./-])({years})((?:[ T].*)?\s*)$"
+            texts = pc.replace_substring_regex(texts, pattern=short, replacement=rf"\1{century}\2\3")
         fits = pc.match_substring_regex(texts, pattern=pattern)
         iso = pc.replace_substring_regex(texts, pattern=pattern, replacement=order)
         iso = pc.replace_substring_regex(iso, pattern=r"^(\d{4})-0(\d\d)-", replacement=r"\1-\2-")

@@ -57,8 +57,8 @@ ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
 TWICE: tuple[tuple[str, Literal["refuse", "first", "last"]], ...]
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
 SIGNS = {
-    "": "none", " ": "space", "iso": "year first", "day-first": "day first", "month-first": "month first",
-    "month-names": "month by name",
+    "": "none", " ": "space", "by values": "as the values show", "iso": "year first",
+    "day-first": "day first", "month-first": "month first", "month-names": "month by name",
 }  # fmt: skip
 """The labels of the signs and orders whose own names say little."""
 EMS = 12

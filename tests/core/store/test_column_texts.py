@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lamella import Store
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
 from lamella.core.store import Table, split_merge
+from lamella.core.store.acts import BY_VALUES, CastColumn
 from tests.slow_tests import examples
 
 
@@ -143,6 +144,13 @@ READINGS = [
     ),
     ("date", {"dates": "month first"}, ["12/31/2024"], [dt.date(2024, 12, 31)]),
     (
+        "date",
+        {"dates": "month first"},
+        ["10/22/12", "1/2/68", "1/2/69", "1/2/1999"],
+        [dt.date(2012, 10, 22), dt.date(2068, 1, 2), dt.date(1969, 1, 2), dt.date(1999, 1, 2)],
+    ),
+    ("timestamp[us]", {"dates": "day first"}, ["3.4.24 10:11"], [dt.datetime(2024, 4, 3, 10, 11)]),
+    (
         "timestamp[us]",
         {"dates": "day first"},
         ["3-4-2024 10:11"],
@@ -165,6 +173,35 @@ def test_texts_are_read_as_they_are_written(
     assert table.columns.cast_failures("x", kind, **reading).count == 0  # type: ignore[arg-type]
     table.columns.cast("x", kind, **reading)  # type: ignore[arg-type]
     assert values(table, "x") == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["1/2/12", "10/22/12"], [dt.date(2012, 1, 2), dt.date(2012, 10, 22)]),
+        (["1/2/2012", "22/10/2012"], [dt.date(2012, 2, 1), dt.date(2012, 10, 22)]),
+        (["2012-01-02", None], [dt.date(2012, 1, 2), None]),
+    ],
+)
+def test_a_value_beyond_12_decides_whether_the_day_is_first(
+    store: Store, texts: list[str | None], expected: list[dt.date | None]
+) -> None:
+    table = store.create_table("t", pa.table({"x": pa.array(texts, pa.string())}))
+    act = CastColumn("x", "date", dates=BY_VALUES)
+    assert act.effect(table).total == len(texts)
+    act.apply(table)
+    assert values(table, "x") == expected
+
+
+def test_dates_of_which_no_value_shows_the_order_are_refused(store: Store) -> None:
+    table = store.create_table("t", {"x": ["1/2/2012"], "n": ["5"]})
+    for call in (
+        CastColumn("x", "date", dates=BY_VALUES).effect,
+        CastColumn("x", "date", dates=BY_VALUES).apply,
+    ):
+        with pytest.raises(BadData, match="2012-02-01 with the day first, 2012-01-02 with the month first"):
+            call(table)
+    assert CastColumn("n", "int64", dates=BY_VALUES).effect(table).total == 1
 
 
 def test_what_a_cast_would_lose_is_listed(store: Store) -> None:

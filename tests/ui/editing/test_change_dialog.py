@@ -595,3 +595,21 @@ def test_every_kind_of_act_has_a_form(flights: Table, open_dialog: Opened) -> No
         assert dialog.choose_kind(kind.id) is dialog.form
         QApplication.processEvents()
         assert dialog.form.isVisible()
+
+
+def test_the_order_of_dates_is_that_of_the_values_or_asked_for(
+    qtbot: QtBot, tmp_path: Path, open_dialog: Opened
+) -> None:
+    with Store.open(tmp_path / "days") as store:
+        table = store.create_table("days", {"sure": ["1/2/12", "10/22/12"], "open": ["1/2/12", "3/4/12"]})
+        for column, is_sure in (("open", False), ("sure", True)):
+            dialog = open_dialog(table, "cast", column=column)
+            dialog.form.type.setCurrentText("date")
+            settled(qtbot, dialog)
+            assert dialog.apply.isEnabled() == is_sure
+            assert ("2012-02-01 with the day first, 2012-01-02 with" in said(dialog)) != is_sure
+            dialog.form.signs["dates"].setCurrentText("month first")
+            settled(qtbot, dialog)
+            assert cells(dialog)[0][-1] == "2012-01-02"
+        press(qtbot, dialog)
+        assert [row["sure"].day for row in table.read(["sure"]).to_pylist()] == [2, 22]
