@@ -195,6 +195,9 @@ class SqlConsoles(QObject):
         def find(name: str) -> Source:
             alike = {dataset_name.casefold(): dataset_name for dataset_name in datasets}
             dataset_name = name if name in datasets else alike.get(name.casefold())
+            elsewhere = [each for each in datasets if each.casefold().endswith(f".{name}".casefold())]
+            if dataset_name is None and len(elsewhere) == 1:  # a step cannot name the store
+                dataset_name = elsewhere[0]
             if dataset_name is None:
                 raise UnknownTable(name, "what is open", list(datasets))
             return datasets[dataset_name]()

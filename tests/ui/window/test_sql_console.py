@@ -612,6 +612,20 @@ def test_a_statement_becomes_steps_of_its_table(qtbot, window, console, request,
 
 
 @pytest.mark.slow
+def test_a_statement_becomes_steps_of_a_table_in_another_store(qtbot, window, console, tmp_path):
+    shop = Store.open(tmp_path / "shop")
+    shop.create_table("orders", {"n": [1, 2, 3]})
+    window.library.add_store(shop)
+    qtbot.waitUntil(lambda: "shop.orders" in console.names.datasets())
+    assert console.names.current.name == "My tables"
+    console.editor.setPlainText("select * from orders where n > 1")
+    console.bar.as_steps.click()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: len(tab.line.steps) == 1 and not tab.loader.running)
+    assert tab.key == (str(tmp_path / "shop"), "orders") and tab.view.num_rows == 2
+
+
 def test_steps_open_as_a_statement(qtbot, window, table_tab, settled):
     from lamella import col
 
