@@ -247,8 +247,8 @@ def with_full_stop(text: str) -> str:
 def _capitalise(text: str) -> str:
     """Capitalise a sentence after a full stop, unless it begins with code or a name, such as `n (int64)`."""
     first, *tail = text.split(maxsplit=1) or [""]
-    named = bool(tail) and tail[0].startswith("(")
-    return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
+    is_named = bool(tail) and tail[0].startswith("(")
+    return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not is_named else text
 
 
 def instead_of(name: str, choices: Sequence[str]) -> str:

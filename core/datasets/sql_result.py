@@ -74,8 +74,8 @@ class SqlResult(Dataset):
             others = [f"'{other}'" for _name, other in self._renames]
             more = len(others) - MOST_RENAMES
             listed = [*others[:MOST_RENAMES], f"{more:,} more"] if more > 0 else others
-            shown = f"{', '.join(listed[:-1])} and {listed[-1]}"
-            renamed = [f"Columns whose names are already taken are shown as {shown}"]
+            listing = f"{', '.join(listed[:-1])} and {listed[-1]}"
+            renamed = [f"Columns whose names are already taken are shown as {listing}"]
         return (*renamed, *([self._ended_early] if self._ended_early else []))
 
     @property

@@ -194,8 +194,8 @@ class ValuesFile(ABC):
         self.types: dict[str, pa.DataType] = {}
         self._options = options
         self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
-        chosen = (options.types, options.names, self._conventions)
-        self.reading = (*reading, *chosen) if options.types or options.names else tuple(reading)
+        choice = (options.types, options.names, self._conventions)
+        self.reading = (*reading, *choice) if options.types or options.names else tuple(reading)
         self._problems = Problems(path)
         self._kind_counts: list[dict[int, Counter[str]]] = []
 

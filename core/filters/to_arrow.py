@@ -267,8 +267,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
             return self.one_of(exactly)
         kind = np.dtype(float) if floats else np.dtype(self._type.to_pandas_dtype())
         with np.errstate(invalid="ignore"):
-            left = np.fmod(to_numpy(self._array).astype(kind), kind.type(divisor))
-        return self._where_valid(left == remainder)
+            actual = np.fmod(to_numpy(self._array).astype(kind), kind.type(divisor))
+        return self._where_valid(actual == remainder)
 
     def any_item(self, test: Callable[[ArrowOperand], pa.BooleanArray]) -> pa.BooleanArray:
         items, starts, stops = items_of(self.array)

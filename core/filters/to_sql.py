@@ -348,8 +348,8 @@ class SqlOperand(Operand["exp.Expr"]):
         if exactly is not None:
             return self.one_of(exactly)
         number = exp.cast(self._column, "double") if floats else self._column
-        left = exp.Paren(this=exp.Mod(this=number, expression=exp.Literal.number(divisor)))
-        return exp.EQ(this=left, expression=exp.convert(remainder))
+        actual = exp.Paren(this=exp.Mod(this=number, expression=exp.Literal.number(divisor)))
+        return exp.EQ(this=actual, expression=exp.convert(remainder))
 
     def any_item(self, test: Callable[[SqlOperand], exp.Expr]) -> exp.Expr:
         name = exp.to_identifier(f"{ITEM}{self.depth}", quoted=True)

@@ -73,14 +73,14 @@ def _pair_rows(own: Sequence[Row], engine: Sequence[Row]) -> list[list[Row]]:
     ours, theirs = Counter(map(_plain, own)), Counter(map(_plain, engine))
     unpaired = []
     for rows, counts in ((own, theirs.copy()), (engine, ours.copy())):
-        left = []
+        rest = []
         for row in rows:
             key = _plain(row)
             if counts[key] > 0:
                 counts[key] -= 1
             else:
-                left.append(row)
-        unpaired.append(sorted(left, key=_plain))
+                rest.append(row)
+        unpaired.append(sorted(rest, key=_plain))
     return unpaired
 
 

@@ -430,8 +430,8 @@ def _fitting_conditions(where: Filter | None, names: set[str]) -> Filter | None:
         return where
     if isinstance(where, And):
         parts = (_fitting_conditions(child, names) for child in where.children)
-        left = [part for part in parts if part is not None]
-        return left[0] if len(left) == 1 else all_of(left) if left else None
+        conditions = [part for part in parts if part is not None]
+        return conditions[0] if len(conditions) == 1 else all_of(conditions) if conditions else None
     return None
 
 

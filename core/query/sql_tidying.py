@@ -152,9 +152,11 @@ class _Tidying:
     def coalesce(self, tree: exp.Expr) -> exp.Expr:
         """Remove a coalesce around what is never null."""
         inner = tree.this
-        known = isinstance(inner, exp.Is) or (isinstance(inner, exp.Not) and isinstance(inner.this, exp.Is))
-        known = known or (isinstance(inner, exp.Coalesce) and _is(inner.expressions, False))
-        return inner if known and _is(tree.expressions, False) else tree
+        is_never_null = isinstance(inner, exp.Is) or (
+            isinstance(inner, exp.Not) and isinstance(inner.this, exp.Is)
+        )
+        is_never_null = is_never_null or (isinstance(inner, exp.Coalesce) and _is(inner.expressions, False))
+        return inner if is_never_null and _is(tree.expressions, False) else tree
 
     def part(self, tree: exp.Expr) -> exp.Expr:
         if tree.name.casefold() != "date_part" or len(tree.expressions) != 2:

@@ -154,9 +154,9 @@ class View:
         last = ids_between(self.snapshot, 0, self.snapshot.num_positions).max(initial=-1)
         own = to_numpy(self.page(0, self.num_rows, [ID]).column(0))
         places = np.searchsorted(ids, own)
-        known = places < len(ids)
-        known[known] = ids[places[known]] == own[known]
-        return np.concatenate([places[known], np.flatnonzero(ids > last)])
+        is_present = places < len(ids)
+        is_present[is_present] = ids[places[is_present]] == own[is_present]
+        return np.concatenate([places[is_present], np.flatnonzero(ids > last)])
 
     def close(self) -> None:
         """Release the positions; the view has no rows afterwards."""

@@ -151,19 +151,19 @@ class Address:
         return self.at(f"{folder}/{name}" if folder else name)
 
 
-def _refuse_secrets(kind: Kind, user: str, key: str, shown: str) -> None:
-    """Raise `FileProblem` for an address with a secret in its user part or its key; `shown` is the address
+def _refuse_secrets(kind: Kind, user: str, key: str, address: str) -> None:
+    """Raise `FileProblem` for an address with a secret in its user part or its key; `address` is the address
     without them."""
     if ":" in user or (kind.name == "http" and user and not _is_connection(user)):
         raise FileProblem(
-            shown,
+            address,
             f"cannot be opened with a {'password' if ':' in user else 'user or token'} in its address",
             "Addresses are shown and remembered",
             "Leave it out, and add a connection that names where the secret is",
         )
     if kind.name != "http" and "?" in key and _SECRET_PARAMETERS.search(key.partition("?")[2]):
         raise FileProblem(
-            shown,
+            address,
             "cannot be opened with a secret in its address",
             "Addresses are shown and remembered",
             "Add a connection that names where the secret is, or open the signed https:// address",

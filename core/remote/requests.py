@@ -33,12 +33,12 @@ def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bo
     With `patient`, throttled requests are repeated. Raises `Cancelled` as soon as the job, by default this
     thread's current job, is cancelled."""
     job = job or current_job() or Job()
-    left = enumerate(asks)
+    queue = enumerate(asks)
     begun, results = 0, dict[int, T]()
     events: SimpleQueue[tuple[int, T | None, BaseException | None] | None] = SimpleQueue()
     with job.interrupted_by(partial(events.put, None)):
         while True:
-            while begun - len(results) < MOST_AT_ONCE and (following := next(left, None)) is not None:
+            while begun - len(results) < MOST_AT_ONCE and (following := next(queue, None)) is not None:
                 number, ask = following
                 work = partial(patiently, ask) if patient else ask
                 _threads.begin(partial(_answer, number, work, job, events))

@@ -71,9 +71,9 @@ class Watchdog:
     def _watch(self) -> None:
         with self._condition:
             while not self._is_over:
-                left = self._last_sign + QUIET_SECONDS - time.monotonic()
-                if left > 0:
-                    self._condition.wait(left)
+                seconds = self._last_sign + QUIET_SECONDS - time.monotonic()
+                if seconds > 0:
+                    self._condition.wait(seconds)
                 elif not self._has_answer():
                     self.has_given_up = True
                     break

@@ -82,15 +82,15 @@ class _Column:
 
 
 def _part(footer: Struct, columns: Sequence[_Column], unreadable: Mapping[int, str]) -> Part:
-    kept = [place for place in range(len(columns)) if place not in unreadable]
-    leaves = {leaf for place in kept for leaf in columns[place].leaves}
+    places = [place for place in range(len(columns)) if place not in unreadable]
+    leaves = {leaf for place in places for leaf in columns[place].leaves}
     part = {number: value for number, value in footer.items() if number not in (_ENCRYPTION, _SIGNING_KEY)}
-    part[_SCHEMA] = _schema(footer[_SCHEMA].content[0], [columns[place] for place in kept])
+    part[_SCHEMA] = _schema(footer[_SCHEMA].content[0], [columns[place] for place in places])
     part[_GROUPS] = _list(_group(group, leaves) for group in footer[_GROUPS].content)
     if _ORDERS in part:
         part[_ORDERS] = _list(_only(part[_ORDERS].content, leaves))
     if _METADATA in part:
-        part[_METADATA] = _list(_metadata_of(part[_METADATA].content, kept, len(columns)))
+        part[_METADATA] = _list(_metadata_of(part[_METADATA].content, places, len(columns)))
     names = tuple(column.name for column in columns)
     return Part(_parse(part), {names[place]: why for place, why in unreadable.items()}, names)
 
@@ -174,12 +174,12 @@ def _schema(root: Struct, columns: Sequence[_Column]) -> Value:
 
 def _group(group: Struct, leaves: Collection[int]) -> Struct:
     """The row group with only these leaves, and without the columns it is sorted by, which are numbers."""
-    kept = {number: value for number, value in group.items() if number != _SORTING}
-    return {**kept, _CHUNKS: _list(_only(group[_CHUNKS].content, leaves))}
+    fields = {number: value for number, value in group.items() if number != _SORTING}
+    return {**fields, _CHUNKS: _list(_only(group[_CHUNKS].content, leaves))}
 
 
-def _metadata_of(entries: Sequence[Struct], kept: Sequence[int], count: int) -> Iterator[Struct]:
-    """The file's own metadata, with Arrow's schema of only the columns at `kept`, or without that schema if
+def _metadata_of(entries: Sequence[Struct], places: Sequence[int], count: int) -> Iterator[Struct]:
+    """The file's own metadata, with Arrow's schema of only the columns at `places`, or without that schema if
     pyarrow cannot read it."""
     for entry in entries:
         if entry[_KEY].content != _ARROW_SCHEMA:
@@ -190,7 +190,7 @@ def _metadata_of(entries: Sequence[Struct], kept: Sequence[int], count: int) -> 
         except (pa.ArrowException, ValueError, OSError):
             continue
         if len(whole) == count:
-            schema = pa.schema([whole.field(place) for place in kept], whole.metadata)
+            schema = pa.schema([whole.field(place) for place in places], whole.metadata)
             yield {**entry, _VALUE: Value(entry[_VALUE].type, base64.b64encode(schema.serialize()))}
 
 

@@ -431,9 +431,9 @@ BAD_LINES = "_bad_lines"
 
 def free_name(proposal: str, names: list[str]) -> str:
     """Return `proposal`, with a number appended if the name is taken."""
-    taken = {name.casefold() for name in names}
+    used_names = {name.casefold() for name in names}
     name, number = proposal, 1
-    while name.casefold() in taken:
+    while name.casefold() in used_names:
         number += 1
         name = f"{proposal}_{number}"
     return name

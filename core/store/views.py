@@ -153,9 +153,9 @@ class StoreViews(Mapping[str, Query]):
         return f"store {self._store.name}"
 
     def _refuse_unknown(self, name: str, transaction: Transaction) -> None:
-        known = transaction.views.by_name()
-        if text_of(name, f"{self._place}: the view's name") not in known:
-            raise UnknownView(name, self._place, list(known))
+        views = transaction.views.by_name()
+        if text_of(name, f"{self._place}: the view's name") not in views:
+            raise UnknownView(name, self._place, list(views))
 
     def _name_conflict(self, name: str) -> BadData:
         return BadData(

@@ -482,7 +482,7 @@ FORMATS = (
 
 def format_named(name: str) -> Format:
     """Return the format with this id; raise `UnknownFormat`."""
-    by_id = {known.id: known for known in FORMATS}
+    by_id = {format.id: format for format in FORMATS}
     if name not in by_id:
         raise UnknownFormat(name, "Export", by_id)
     return by_id[name]

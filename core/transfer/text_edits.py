@@ -326,8 +326,8 @@ def is_ascii_based(encoding: str) -> bool:
 
 
 def _refuse_without_rows(file: TextFile, snapshot: Snapshot, edits: FileEdits) -> None:
-    left = snapshot.num_rows - len(edits.deleted_rows) + edits.num_new
-    if not left and not file.text.skip_lines:
+    num_rows = snapshot.num_rows - len(edits.deleted_rows) + edits.num_new
+    if not num_rows and not file.text.skip_lines:
         raise FileProblem(
             file.path, "would hold no rows", "Nothing would be left of its columns either", "Keep a row"
         )

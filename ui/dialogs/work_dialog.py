@@ -158,7 +158,7 @@ def time_left(fraction: float | None, seconds: float) -> str:
     """The remaining time at the current speed; empty until it can be estimated."""
     if not fraction or seconds < 1:
         return ""
-    left = seconds / fraction - seconds
-    if left < 1:
+    seconds_to_go = seconds / fraction - seconds
+    if seconds_to_go < 1:
         return "almost done"
-    return f"{left:,.0f} s left" if left < 90 else f"{left / 60:,.0f} min left"
+    return f"{seconds_to_go:,.0f} s left" if seconds_to_go < 90 else f"{seconds_to_go / 60:,.0f} min left"

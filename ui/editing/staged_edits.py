@@ -256,8 +256,8 @@ def without(changes: Difference, cells: Sequence[tuple[int, str]], missing_ids: 
         dropped.setdefault(name, []).append(row_id)
     columns = {}
     for name, column in changes.columns.items():
-        left = ~np.isin(column.ids, [*dropped.get(name, []), *missing_ids.tolist()])
-        if left.any():
-            columns[name] = column.at(np.flatnonzero(left))
-    left = ~np.isin(changes.deleted_ids, [*missing_ids.tolist(), *(row_id for row_id, _ in cells)])
-    return Difference(columns, changes.deleted_ids[left], changes.deletion_versions[left], changes.rows)
+        mask = ~np.isin(column.ids, [*dropped.get(name, []), *missing_ids.tolist()])
+        if mask.any():
+            columns[name] = column.at(np.flatnonzero(mask))
+    mask = ~np.isin(changes.deleted_ids, [*missing_ids.tolist(), *(row_id for row_id, _ in cells)])
+    return Difference(columns, changes.deleted_ids[mask], changes.deletion_versions[mask], changes.rows)

@@ -223,9 +223,9 @@ def span_text(seconds: Decimal, form: Format) -> str:
     """A duration: 26:03:04, 1 d 02:03:04, or 1 d 2 h 3 min."""
     exact = seconds if form.digits is None else seconds.quantize(
         Decimal(1).scaleb(-form.digits), context=EXACT)  # fmt: skip
-    sign, left = ("-" if exact < 0 else ""), exact.copy_abs()
-    whole = int(left)
-    fraction = f"{EXACT.subtract(left, Decimal(whole)):f}".partition(".")[2]
+    sign, magnitude = ("-" if exact < 0 else ""), exact.copy_abs()
+    whole = int(magnitude)
+    fraction = f"{EXACT.subtract(magnitude, Decimal(whole)):f}".partition(".")[2]
     fraction = fraction if form.digits is not None else fraction.rstrip("0")
     behind = f".{fraction}" if fraction else ""
     minutes, second = divmod(whole, MINUTE)

@@ -192,9 +192,9 @@ class ValueTree(QTreeWidget):
     def _add_children(self, item: QTreeWidgetItem, first: int) -> None:
         node = item.data(FIELD, ROLE)
         item.addChildren([self._item(child) for child in node.children(first, AT_ONCE)])
-        left = node.num_children - first - AT_ONCE
-        if left > 0:
-            more = QTreeWidgetItem([CUT, f"{left:,} more"])
+        rest = node.num_children - first - AT_ONCE
+        if rest > 0:
+            more = QTreeWidgetItem([CUT, f"{rest:,} more"])
             more.setData(FIELD, ROLE, first + AT_ONCE)
             self._color(more)
             item.addChild(more)

@@ -192,10 +192,8 @@ class IndexesDialog(QDialog):
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.list.setItem(row, column, item)
         if statuses:
-            built = [
-                place for place, status in enumerate(statuses) if self._new_identity == _identity(status)
-            ]
-            self.list.selectRow(built[0] if built else min(max(current_row, 0), len(statuses) - 1))
+            rows = [place for place, status in enumerate(statuses) if self._new_identity == _identity(status)]
+            self.list.selectRow(rows[0] if rows else min(max(current_row, 0), len(statuses) - 1))
             self._new_identity = None
         self.form.show_taken([status.index for status in statuses])
         self._allow()
@@ -354,7 +352,9 @@ def show_indexes(tab: TableTab, column: str = "") -> IndexesDialog | None:
     if table is None:
         return None
     dialogs = tab.window().findChildren(IndexesDialog)
-    dialog = next((known for known in dialogs if known.is_building and known.shows(table)), None)
+    dialog = next(
+        (candidate for candidate in dialogs if candidate.is_building and candidate.shows(table)), None
+    )
     if dialog is None:
         dialog = IndexesDialog(table, tab.name, tab.tasks, tab.window())
         dialog.finished.connect(dialog.leave)

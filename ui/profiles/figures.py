@@ -123,9 +123,9 @@ def sort_rows(rows: Sequence[ProfileRow], figure: Figure | None, descending: boo
     """Sort rows by a figure. Equal ones keep their order; missing figures always come last."""
     if figure is None:
         return list(rows)
-    known = [row for row in rows if row.key(figure)[0] < 9]
+    rows_with_figure = [row for row in rows if row.key(figure)[0] < 9]
     unknown = [row for row in rows if row.key(figure)[0] == 9]
-    return [*sorted(known, key=lambda row: row.key(figure), reverse=descending), *unknown]
+    return [*sorted(rows_with_figure, key=lambda row: row.key(figure), reverse=descending), *unknown]
 
 
 def matches(row: ProfileRow, words: Sequence[str]) -> bool:

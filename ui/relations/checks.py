@@ -96,8 +96,8 @@ class RelationChecks(QObject):
         def is_small(relation: Relation) -> bool:
             return rows.get(relation.from_table, 0) + rows.get(relation.to_table, 0) <= CHECKED_UNASKED
 
-        left = [r for r in self._shape.relations if r.name not in self.results and not r.problem]
-        self._check([relation.name for relation in left if is_small(relation)], quiet=True)
+        unchecked = [r for r in self._shape.relations if r.name not in self.results and not r.problem]
+        self._check([relation.name for relation in unchecked if is_small(relation)], quiet=True)
 
     def _check(self, names: Sequence[str], quiet: bool) -> None:
         if not names:

@@ -285,10 +285,10 @@ class SqlConsole(QWidget):
         self._remember(statement, seconds, None, "")
         self.changed.emit()
 
-    def _show_stop(self, statement: Statement, left: int) -> None:
+    def _show_stop(self, statement: Statement, num_waiting: int) -> None:
         self._remember(statement, None, None, "stopped")
         if self.results.current is None:
-            self.results.messages.say(f"Stopped.{remainder_text(left)}")
+            self.results.messages.say(f"Stopped.{remainder_text(num_waiting)}")
         self.changed.emit()
 
     def _show_end(self) -> None:
@@ -297,9 +297,9 @@ class SqlConsole(QWidget):
 
     # ------------------------------------------------------------------- problems
 
-    def _show_failure(self, statement: Statement, error: Exception, left: int) -> None:
+    def _show_failure(self, statement: Statement, error: Exception, num_waiting: int) -> None:
         self._remember(statement, None, None, "failed")
-        self.problems.show(statement, error, left)
+        self.problems.show(statement, error, num_waiting)
 
     # ------------------------------------------------------------------- changes
 
@@ -320,10 +320,10 @@ class SqlConsole(QWidget):
         )
 
     def _give_up(self, panel: ChangePanel) -> None:
-        left = self.runner.num_waiting
+        num_waiting = self.runner.num_waiting
         self.results.remove(panel)
         self.runner.cancel()
-        self.results.messages.say(f"Nothing was changed.{remainder_text(left)}")
+        self.results.messages.say(f"Nothing was changed.{remainder_text(num_waiting)}")
         self.changed.emit()
 
     def _change(self, panel: ChangePanel) -> None:
@@ -386,14 +386,14 @@ class SqlConsole(QWidget):
         self.runner.go_on()
 
     def _show_change_failure(self, panel: ChangePanel, error: Exception) -> None:
-        statement, left = panel.pending.statement, self.runner.num_waiting
+        statement, num_waiting = panel.pending.statement, self.runner.num_waiting
         self.results.remove(panel)
         self.runner.cancel()
         if isinstance(error, VersionConflict):
             again = ("Count again", partial(self._count_again, statement))
             self.results.messages.say(sentence(error), again, kind="message-danger", stays=True)
             return
-        self._show_failure(statement, error, left)
+        self._show_failure(statement, error, num_waiting)
         self._show_end()
 
     def _count_again(self, statement: Statement) -> None:

@@ -32,11 +32,11 @@ LONGEST_CHECKED = 100_000
 """The maximum number of characters that are checked while typing; longer texts are checked when they run."""
 
 
-def remainder_text(left: int) -> str:
+def remainder_text(num_waiting: int) -> str:
     """A sentence about the statements after one that failed or was stopped."""
-    if not left:
+    if not num_waiting:
         return ""
-    return f" {quantity(left, 'statement')} after it did not run."
+    return f" {quantity(num_waiting, 'statement')} after it did not run."
 
 
 class ProblemMessages(QObject):
@@ -46,8 +46,8 @@ class ProblemMessages(QObject):
         super().__init__(parent)
         self._editor, self._messages, self._names, self._tasks = editor, messages, names, tasks
 
-    def show(self, statement: Statement, error: Exception, left: int) -> None:
-        """Show an error. `left` is the number of statements after it."""
+    def show(self, statement: Statement, error: Exception, num_waiting: int) -> None:
+        """Show an error. `num_waiting` is the number of statements after it."""
         if not isinstance(error, LamellaError):
             log.error("Unexpected error in a statement", exc_info=error)
             details = ("Details", lambda: ErrorDialog(error, self._editor.window()).open())
@@ -60,7 +60,7 @@ class ProblemMessages(QObject):
         explanation = " ".join(with_full_stop(part) for part in (words, fix) if part)
         self._editor.show_problem(first, last, explanation)
         text = self._editor.toPlainText()
-        message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{remainder_text(left)}"
+        message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{remainder_text(num_waiting)}"
         choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
         if place is not None and fix.startswith("Did you mean"):
             before = text[first:last]

@@ -144,8 +144,8 @@ class Runner(QObject):
         def fail(error: Exception) -> None:
             if run == self._run:
                 self._handle = None
-                left, self._waiting = len(self._waiting), []
-                self.failed.emit(statement, error, left)
+                num_waiting, self._waiting = len(self._waiting), []
+                self.failed.emit(statement, error, num_waiting)
                 self.ended.emit()
 
         def stop() -> None:
@@ -181,8 +181,8 @@ class Runner(QObject):
             self.counted.emit(outcome)
 
     def _stop(self, statement: Statement) -> None:
-        left, self._waiting = len(self._waiting), []
-        self.stopped.emit(statement, left)
+        num_waiting, self._waiting = len(self._waiting), []
+        self.stopped.emit(statement, num_waiting)
         self.ended.emit()
 
     def _answer(self, run: int, statement: Statement, result: SqlResult) -> None:

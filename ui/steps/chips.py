@@ -295,9 +295,9 @@ class StepMenu(QWidget):
         items = [self.list.item(place) for place in range(self.list.count())]
         for item in items:
             item.setHidden(words not in f"{item.text()} {item.toolTip()}".casefold())
-        left = [item for item in items if not item.isHidden()]
-        left.sort(key=lambda item: not item.text().casefold().startswith(words))
-        self.list.setCurrentRow(self.list.row(left[0]) if left else -1)
+        visible_items = [item for item in items if not item.isHidden()]
+        visible_items.sort(key=lambda item: not item.text().casefold().startswith(words))
+        self.list.setCurrentRow(self.list.row(visible_items[0]) if visible_items else -1)
 
 
 class ChipStrip(QWidget):

@@ -110,18 +110,18 @@ class CompactDialog(StoreDialog):
         store, plans, vacuum = self._store, self._plans, self.vacuum.isChecked()
 
         def run(job: Job) -> Upkeep:
-            compactions, done = [], 0
+            compactions, num_bytes = [], 0
             sizes = [max(1, plan.bytes) for plan in plans]
             of_vacuum = sum(sizes) // VACUUM_SHARE if vacuum else 0
             whole = sum(sizes) + of_vacuum
             for number, (plan, size) in enumerate(zip(plans, sizes, strict=True), 1):
                 text = f"{visible(plan.table)}: {number:,} of {quantity(len(plans), 'table')}"
-                part = Part(job, done, size, whole, text)
+                part = Part(job, num_bytes, size, whole, text)
                 part.report(0)
                 compactions.append(store[plan.table].maintenance.compact(job=part))
-                done += size
+                num_bytes += size
             result = Upkeep(tuple(compactions))
-            last = Part(job, done, of_vacuum, whole, "Removing the former files")
+            last = Part(job, num_bytes, of_vacuum, whole, "Removing the former files")
             return result.with_vacuum(store, last) if vacuum else result
 
         return run
@@ -245,12 +245,12 @@ class ExpireDialog(StoreDialog):
             return
         older = quantity(len(plan.named), "older version")
         stays = "stays because it has a name" if len(plan.named) == 1 else "stay because they have names"
-        named = f" {older} {stays}." if plan.named else ""
+        stays_text = f" {older} {stays}." if plan.named else ""
         versions = quantity(count, "version")
         files = f"Removes {versions}" + (f" and {size_text(plan.bytes)} of files" if plan.bytes else "")
         self.say(
-            f"{files}.{named} This cannot be undone. Changes before version {plan.oldest:,} can no longer be"
-            " undone either. The current rows do not change."
+            f"{files}.{stays_text} This cannot be undone. Changes before version {plan.oldest:,} can no"
+            " longer be undone either. The current rows do not change."
         )
         self.offer(f"Expire {versions}")
 

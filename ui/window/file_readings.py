@@ -40,11 +40,11 @@ class FileReading:
             try:
                 return self._open(path, table, job, options)
             except UnknownColumn as error:
-                left = _without(options, error.name)
-                if left == options:
+                fewer_options = _without(options, error.name)
+                if fewer_options == options:
                     raise
                 log.warning("%s: a choice for reading it is ignored: %s", path, error)
-                options = left
+                options = fewer_options
 
     def _open(self, path: str, table: str | None, job: Job, options: Mapping[str, Any]) -> Dataset:
         new_options = {"bad_lines": "set-aside", **options}

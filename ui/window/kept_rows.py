@@ -97,10 +97,10 @@ class KeptRows:
         new = range(view.num_rows - self.num_inserted, view.num_rows)
         names = tuple(view.schema.names)
         edited += [(new, names)] if new else []
-        left = tuple(each for each in edited if each[0])
+        rest = tuple(each for each in edited if each[0])
         numbering = object() if gone else self.numbering
         return replace(
-            self, view=view, edited_cells=left, deleted_rows=(), num_inserted=0, numbering=numbering
+            self, view=view, edited_cells=rest, deleted_rows=(), num_inserted=0, numbering=numbering
         )
 
     def view_of(

@@ -110,22 +110,24 @@ class Trail(QObject):
         self._opening.open_key(origin.key, partial(self._return, tab, origin))
         self.changed.emit()
 
-    def _return(self, left: DatasetTab, origin: Place, tab: DatasetTab) -> None:
+    def _return(self, former_tab: DatasetTab, origin: Place, tab: DatasetTab) -> None:
         tab.show_rows()
-        if tab is left and tab.line != origin.line:
+        if tab is former_tab and tab.line != origin.line:
             tab.go_back()  # following and going back within one tab is one visit
         else:
             self._show(tab, origin.line)
         gone = f"The row you came from is no longer among the rows of {origin.name}"
         self._go_to(tab, origin.row_id, origin.column, origin.row, lambda: tab.messages.say(gone))
 
-    def _arrive(self, left: DatasetTab, origin: Place, link: Link, target: Target, tab: DatasetTab) -> None:
+    def _arrive(
+        self, former_tab: DatasetTab, origin: Place, link: Link, target: Target, tab: DatasetTab
+    ) -> None:
         column = link.other_columns[0]
         tab.show_rows()
         if target.row_id is None:
             assert target.where is not None
             self._show(tab, Line.of([Where(target.where)]))
-            self._walk(left, origin, tab)
+            self._walk(former_tab, origin, tab)
             tab.when_shown(lambda: tab.grid.go_to(0, _place_of(tab, column)))
             return
         row_id = target.row_id
@@ -137,12 +139,12 @@ class Trail(QObject):
                 gone()
                 return
             self._show(tab, Line())
-            self._walk(left, origin, tab)
+            self._walk(former_tab, origin, tab)
             self._go_to(tab, row_id, column, None, gone)
             tab.messages.say("The steps were removed to show the row", ("Back", partial(self.go_back, tab)))
 
         def arrive() -> None:
-            self._walk(left, origin, tab)
+            self._walk(former_tab, origin, tab)
 
         if tab.relations.table is None:
             show_all()
@@ -154,10 +156,10 @@ class Trail(QObject):
         if line != tab.line:
             tab.apply(line)
 
-    def _walk(self, left: DatasetTab, origin: Place, tab: DatasetTab) -> None:
+    def _walk(self, former_tab: DatasetTab, origin: Place, tab: DatasetTab) -> None:
         self._walks.append(Walk(origin, ref(tab), tab.line))
         del self._walks[:-MOST_WALKS]
-        if left.is_inspector_open and not tab.is_inspector_open:
+        if former_tab.is_inspector_open and not tab.is_inspector_open:
             tab.inspector.show_page("row")
         if not tab.is_inspector_open:
             tab.messages.say(f"Followed from {place_text(origin)}", ("Back", partial(self.go_back, tab)))

@@ -149,8 +149,8 @@ def from_saved_names(item: Mapping[str, Any]) -> dict[str, Any]:
     return {renamed.get(name, name): value for name, value in item.items()}
 
 
-def _wrong_fields(known: set[str], fields: set[str]) -> str:
-    sides = {"it lacks": known - fields, "it has the unknown": fields - known}
+def _wrong_fields(field_names: set[str], fields: set[str]) -> str:
+    sides = {"it lacks": field_names - fields, "it has the unknown": fields - field_names}
     return "; ".join(
         f"{what} {', '.join(sorted(to_saved_names(dict.fromkeys(names))))}"
         for what, names in sides.items()

@@ -75,8 +75,8 @@ def is_utf8(data: bytes, final: bool = True) -> bool:
 def has_utf8_sequence(data: bytes) -> bool:
     """Whether the data has non-ASCII characters that were almost certainly written as UTF-8."""
     ascii_bytes = len(data.translate(None, _OTHERS))
-    known = data.decode(UTF8, errors="ignore").encode(UTF8)
-    sequences = len(known.translate(None, _ASCII))
+    valid_bytes = data.decode(UTF8, errors="ignore").encode(UTF8)
+    sequences = len(valid_bytes.translate(None, _ASCII))
     return sequences > 0 and sequences >= _LEAST_UTF8 * (len(data) - ascii_bytes)
 
 
@@ -286,10 +286,10 @@ def _is_odd(text: str, place: int) -> bool:
 def _lines_beyond_ascii(sample: bytes) -> bytes:
     """Lines with non-ASCII bytes, as many as are needed to detect the encoding."""
     lines = (line for line in sample.splitlines() if BEYOND_ASCII.search(line))
-    chosen, size = [], 0
+    matches, size = [], 0
     for line in lines:
-        chosen.append(line)
+        matches.append(line)
         size += len(line)
-        if len(chosen) == _MOST_LINES or size > _MOST_BYTES:
+        if len(matches) == _MOST_LINES or size > _MOST_BYTES:
             break
-    return b"\n".join(chosen)[:_MOST_BYTES]
+    return b"\n".join(matches)[:_MOST_BYTES]

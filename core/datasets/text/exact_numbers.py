@@ -175,7 +175,7 @@ def _short_mask(
 ) -> np.ndarray:
     lengths = ends - starts
     is_whole = lengths <= _LONGEST_KEPT
-    known = is_whole.copy()
+    is_known = is_whole.copy()
     columns = np.arange(min(int(lengths.max()), _LONGEST_KEPT))[:, None]
     signs = data[np.minimum(starts + columns, len(data) - 1)]
     digits = np.zeros(len(starts), np.int64)
@@ -184,7 +184,7 @@ def _short_mask(
         inside, value = place < lengths, sign - _ZERO
         is_digit = (value < 10) & inside
         if place > 17:
-            known &= ~is_digit | (digits < 10**17)
+            is_known &= ~is_digit | (digits < 10**17)
         digits = np.where(is_digit, digits * 10 + value, digits)
         places += is_digit & (points > 0)
         points += (sign == _POINT) & inside
@@ -192,15 +192,15 @@ def _short_mask(
     if exponents is not None:
         places = places - exponents
         is_whole &= exponents == 0
-    known &= (points <= 1) & (places >= 0) & (places < len(_POWERS))
-    ten, ten_error = (powers[np.where(known, places, 0)] for powers in (_TENS, _TENS_REST))
-    digits[~known] = 0
+    is_known &= (points <= 1) & (places >= 0) & (places < len(_POWERS))
+    ten, ten_error = (powers[np.where(is_known, places, 0)] for powers in (_TENS, _TENS_REST))
+    digits[~is_known] = 0
     high = digits.astype(np.float64)
     low = (digits - high.astype(np.int64)).astype(np.float64)
     nearest = high / ten
     nearest += _missing(nearest, ten, ten_error, high, low) / ten
     missing = np.abs(_missing(nearest, ten, ten_error, high, low))
-    return np.asarray(is_whole | known & (missing < _SURELY_HALF))
+    return np.asarray(is_whole | is_known & (missing < _SURELY_HALF))
 
 
 _SURELY_HALF = 0.499

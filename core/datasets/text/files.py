@@ -98,7 +98,7 @@ class SeveralTexts:
         stored = [Column(f.name, f.type, key) for key, f in enumerate(self._columns)]
         folders, values = folder_columns(location.root, [file.path for file in files], stored, {})
         self._folders = tuple(pa.field(column.name, column.type) for column in folders)
-        self._values = [[known[column.key] for column in folders] for known in values]
+        self._values = [[by_key[column.key] for column in folders] for by_key in values]
 
     @property
     def size(self) -> int:

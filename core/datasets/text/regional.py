@@ -197,12 +197,12 @@ _USUAL |= {word: place == 0 for pair in YES_NO for place, word in enumerate(pair
 
 
 def _truths(texts: pa.Array, spelling: Spelling) -> pa.Array:
-    chosen = {word.lower(): place == 0 for pair in spelling.booleans for place, word in enumerate(pair)}
-    meanings = _USUAL | chosen if spelling.is_forced else chosen
+    truths = {word.lower(): place == 0 for pair in spelling.booleans for place, word in enumerate(pair)}
+    meanings = _USUAL | truths if spelling.is_forced else truths
     words = pc.utf8_lower(texts)
     is_true = pc.is_in(words, value_set=from_values([w for w in meanings if meanings[w]], pa.string()))
-    known = pc.is_in(words, value_set=from_values([*meanings], pa.string()))
-    return pc.if_else(known, is_true, pa.nulls(len(texts), pa.bool_()))
+    is_known = pc.is_in(words, value_set=from_values([*meanings], pa.string()))
+    return pc.if_else(is_known, is_true, pa.nulls(len(texts), pa.bool_()))
 
 
 _DAY = r"(?P<a>[0-9]{1,4})[./-](?P<b>[0-9]{1,2})[./-](?P<c>[0-9]{4}|[0-9]{1,2})"

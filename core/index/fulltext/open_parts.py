@@ -303,9 +303,9 @@ def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: 
     """The input of a data file's index, with text lengths from the indexes of the snapshot's other files."""
     older_files = [file for file in snapshot.files if file is not segment]
     lengths = (
-        known
+        part_length
         for older_file in older_files
-        for known in files.part_lengths(files.path_of(place, older_file, index))
+        for part_length in files.part_lengths(files.path_of(place, older_file, index))
     )
     return Source(segment, index.keys, language_of(index), _usual(lengths))
 

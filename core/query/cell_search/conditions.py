@@ -59,7 +59,7 @@ def _condition(rows: Rows, name: str, numbers: np.ndarray, pattern: TextPattern,
 
 def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
     """The values in these rows, each once, ascending."""
-    known: pa.Array | None = None
+    distinct_values: pa.Array | None = None
     for offset in range(0, rows.num_rows, ROWS_AT_ONCE):
         first, stop = np.searchsorted(numbers, [offset, offset + ROWS_AT_ONCE])
         page_numbers = numbers[first:stop]
@@ -71,13 +71,15 @@ def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
             from_numpy(page_numbers - low)
         )
         page = page.cast(page.type.value_type) if pa.types.is_dictionary(page.type) else page
-        known = pc.unique(page if known is None else pa.concat_arrays([known, page]))
-        if len(known) > MOST_VALUES:
+        distinct_values = pc.unique(
+            page if distinct_values is None else pa.concat_arrays([distinct_values, page])
+        )
+        if len(distinct_values) > MOST_VALUES:
             raise BadQuery(
                 f"Hits in column '{visible(name)}' cannot be turned into a filter",
                 f"They have more than {MOST_VALUES:,} different values",
                 FIX,
             )
-    assert known is not None
-    values = [value for value in python_values(known) if value is not None]
-    return sorted(values) if kind_of(known.type) is not Kind.BINARY else values
+    assert distinct_values is not None
+    values = [value for value in python_values(distinct_values) if value is not None]
+    return sorted(values) if kind_of(distinct_values.type) is not Kind.BINARY else values

@@ -144,8 +144,8 @@ class CellSearch:
             job.report(self.hits.sure_rows, view.num_rows + 1)
 
         begin = int(view.positions(self._start, 1)[0])
-        left, count = _slabs(snapshot, columns, begin), FEWEST_TASKS
-        while slabs := list(islice(left, count)):
+        more_slabs, count = _slabs(snapshot, columns, begin), FEWEST_TASKS
+        while slabs := list(islice(more_slabs, count)):
             run_tasks(look, slabs, report)
             self._know(self._sure_rows(places, slabs[-1], begin), job)
             count = min(2 * count, TASKS_AT_ONCE)

@@ -132,9 +132,11 @@ def shown_schema(stored: pa.Schema) -> pa.Schema:
         while name in names:
             name, again = f"{field.name}#{again}", again + 1
         names.add(name)
-        known = _is_known(field.type)
+        is_known = _is_known(field.type)
         fields.append(
-            noted_field(name, plain_type(field.type) if known else pa.string(), "" if known else AS_TEXT)
+            noted_field(
+                name, plain_type(field.type) if is_known else pa.string(), "" if is_known else AS_TEXT
+            )
         )
     return pa.schema(fields)
 

@@ -440,11 +440,11 @@ class _Search:
             return
         name = _fold(owner)
         for source in self._statement.sources:
-            known = source.query or source.table.casefold() in {
+            is_known = source.query or source.table.casefold() in {
                 *self._names.by_folded_name,
                 *self._statement.ctes,
             }
-            if known and name == source.alias.casefold():
+            if is_known and name == source.alias.casefold():
                 yield from self._columns_of(source, "")
                 return
         for store, tables in self._names.stores.items():

@@ -38,9 +38,9 @@ def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
         if _depends_on_other_columns(node):
             return None
         tables.update(node[key].casefold() for key in ("alias", "table_name") if _names_rows(node, key))
-        named = [name.casefold() for key in ("column_names", "using_columns") for name in node.get(key, ())]
-        columns.update(named)
-        alone.update(named if len(named) == 1 else ())
+        names = [name.casefold() for key in ("column_names", "using_columns") for name in node.get(key, ())]
+        columns.update(names)
+        alone.update(names if len(names) == 1 else ())
     return None if alone & tables else frozenset(columns)
 
 
@@ -83,15 +83,15 @@ def _names_rows(node: Mapping[str, Any], key: str) -> bool:
 
 
 def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
-    left = [root]
-    while left:
-        node = left.pop()
+    stack = [root]
+    while stack:
+        node = stack.pop()
         if isinstance(node, dict):
             yield node
             parts = (_of_order(node, part) if key == "modifiers" else part for key, part in node.items())
         else:
             parts = iter(node)
-        left.extend(reversed([part for part in parts if isinstance(part, dict | list)]))
+        stack.extend(reversed([part for part in parts if isinstance(part, dict | list)]))
 
 
 def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:

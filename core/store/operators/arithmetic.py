@@ -257,12 +257,12 @@ _DAY_NANOSECONDS = 86_400 * 10**9
 def read_moment(operand: Any) -> pa.DataType:
     """Parse True, or `{"$type": "date"}` or "timestamp", which gives the type of a new column; existing
     columns keep theirs."""
-    named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
-    if operand is not True and not (named and len(operand) == 1):
+    has_type = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
+    if operand is not True and not (has_type and len(operand) == 1):
         raise Refusal(
             f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {short_text(operand)}"
         )
-    return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
+    return pa.date32() if has_type and operand["$type"] == "date" else pa.timestamp("us", "UTC")
 
 
 def now(values: pa.Array, new_type: pa.DataType) -> pa.Array:
