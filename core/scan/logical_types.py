@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import string
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -25,6 +26,9 @@ _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _SUNDAY = dt.date(1970, 1, 4)
 """The end of week 1 of weeks that end on Sundays; others end later."""
 _SECONDS = {"h": 3600, "H": 3600, "min": 60, "T": 60, "s": 1, "S": 1}
+_DIGITS = {"ms": 3, "L": 3, "us": 6, "U": 6, "ns": 9, "N": 9}
+"""The digits of units that are parts of a second, also by their names before pandas 2.2."""
+_MONDAY = dt.date(1969, 12, 29)
 _CLOCKS = {3600: "%H:%M", 60: "%H:%M", 1: "%H:%M:%S"}
 
 
@@ -150,13 +154,17 @@ def _spell(spell: Callable[[int], str], ordinal: int) -> str:
 
 
 def _spelling(frequency: str) -> Callable[[int], str] | None:
-    """How periods are written; None for frequencies that are not known."""
-    unit, _, anchor = frequency.partition("-")
+    """How periods are written; None for frequencies that are not known. Those of several units, such as `2M`,
+    are counted and written in units."""
+    unit, _, anchor = frequency.lstrip(string.digits).partition("-")
     if unit in _SECONDS:
         return partial(_moment, seconds=_SECONDS[unit])
+    if unit in _DIGITS:
+        return partial(_fraction, digits=_DIGITS[unit])
     if unit == "W" and anchor in _DAYS:
         return partial(_week, last=_DAYS.index(anchor))
-    return {"M": _month, "Q": _quarter, "Y": _year, "A": _year, "D": _day}.get(unit)
+    by_unit = {"M": _month, "Q": _quarter, "Y": _year, "A": _year, "D": _day, "B": _business_day}
+    return by_unit.get(unit)
 
 
 def _month(ordinal: int) -> str:
@@ -175,6 +183,12 @@ def _day(ordinal: int) -> str:
     return str(_EPOCH + dt.timedelta(ordinal))
 
 
+def _business_day(ordinal: int) -> str:
+    """Weekends have no number."""
+    weeks, days = divmod(ordinal + (_EPOCH - _MONDAY).days, 5)
+    return str(_MONDAY + dt.timedelta(7 * weeks + days))
+
+
 def _week(ordinal: int, last: int) -> str:
     end = _SUNDAY + dt.timedelta(7 * (ordinal - 1) + last)
     return f"{end - dt.timedelta(6)}/{end}"
@@ -183,3 +197,8 @@ def _week(ordinal: int, last: int) -> str:
 def _moment(ordinal: int, seconds: int) -> str:
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=ordinal * seconds)
     return f"{moment.date()} {moment.strftime(_CLOCKS[seconds])}"
+
+
+def _fraction(ordinal: int, digits: int) -> str:
+    seconds, fraction = divmod(ordinal, 10**digits)
+    return f"{_moment(seconds, 1)}.{fraction:0{digits}}"

@@ -105,7 +105,9 @@ def test_a_file_with_intervals_is_not_edited(events: Path) -> None:
 PERIODS = {
     "M": "2024-03", "Q-DEC": "2024Q1", "Q-MAR": "2024Q4", "Y-DEC": "2024", "W-SUN": "2024-03-11/2024-03-17",
     "W-WED": "2024-03-07/2024-03-13", "D": "2024-03-12", "h": "2024-03-12 05:00", "min": "2024-03-12 05:06",
-    "s": "2024-03-12 05:06:07",
+    "s": "2024-03-12 05:06:07", "ms": "2024-03-12 05:06:07.000", "us": "2024-03-12 05:06:07.000000",
+    "ns": "2024-03-12 05:06:07.000000000", "2M": "2024-03", "2Q-MAR": "2024Q4", "15min": "2024-03-12 05:06",
+    "10ms": "2024-03-12 05:06:07.000", "2W-SUN": "2024-03-11/2024-03-17",
 }  # fmt: skip
 
 
@@ -113,7 +115,7 @@ PERIODS = {
 def periods(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pandas") / "periods.parquet"
     moment = "2024-03-12 05:06:07"
-    columns = {freq: pd.PeriodIndex([moment, None, "1969-12-31"], freq=freq) for freq in [*PERIODS, "2M"]}
+    columns = {freq: pd.PeriodIndex([moment, None, "1969-12-31"], freq=freq) for freq in PERIODS}
     pd.DataFrame(columns).to_parquet(path)
     return path
 
@@ -124,6 +126,34 @@ def test_periods_of_pandas_are_text_as_pandas_writes_it(periods: Path) -> None:
     before = {name: str(pd.Period("1969-12-31", freq=name)) for name in PERIODS}
     assert {name: rows[name][2].as_py() for name in PERIODS} == before
     assert rows["M"][1].as_py() is None
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
+@pytest.mark.parametrize(
+    ("frequency", "moments"),
+    [
+        (
+            "B",
+            [
+                "1969-12-26",
+                "1969-12-29",
+                "1970-01-01",
+                "1970-01-02",
+                "1970-01-05",
+                "2024-03-08",
+                "2024-03-11",
+            ],
+        ),
+        ("ms", ["1969-12-31 23:59:59.5", "2024-03-12 05:06:07.089"]),
+        ("ns", ["1969-12-31 23:59:59.000000001", "2024-03-12 05:06:07.123456789"]),
+    ],
+)
+def test_business_days_and_parts_of_seconds_are_text_as_pandas_writes_it(
+    tmp_path: Path, frequency: str, moments: list[str]
+) -> None:
+    index = pd.PeriodIndex(moments, freq=frequency)
+    pd.DataFrame({"x": index}).to_parquet(tmp_path / "x.parquet")
+    assert open_dataset(tmp_path / "x.parquet").read()["x"].to_pylist() == [str(period) for period in index]
 
 
 def test_periods_are_filtered_and_grouped_as_text(periods: Path) -> None:
