@@ -292,8 +292,10 @@ class Canvas(QGraphicsView):
             self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
             self._routing.start(self._route_many(names, boxes, lanes))
         else:
+            labels = [line.middle for name, line in self.lines.items() if name not in names]
             for name in names:
-                self.lines[name].route(boxes, lanes[name])
+                self.lines[name].route(boxes, lanes[name], labels=labels)
+                labels.append(self.lines[name].middle)
         self.viewport().update()
 
     def _route_many(

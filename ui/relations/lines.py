@@ -53,9 +53,12 @@ class ConnectionLine(QGraphicsItem):
         if _look_of(before) != _look_of(connection):
             self.update()
 
-    def route(self, boxes: np.ndarray, lane: int, quickly: bool = False) -> None:
+    def route(
+        self, boxes: np.ndarray, lane: int, quickly: bool = False, labels: Sequence[QPointF] = ()
+    ) -> None:
         """Route the line again around `boxes`, in the form of `routing.route`; with `quickly`, ignore
-        them."""
+        them. Its label does not cover those of other lines, in the middle of which are `labels`, if
+        possible."""
         self.prepareGeometryChange()
         starts = [self.start.height_of(name) for name in self.connection.from_columns]
         ends = [self.end.height_of(name) for name in self.connection.to_columns]
@@ -67,7 +70,7 @@ class ConnectionLine(QGraphicsItem):
             else route(start_anchor, end_anchor, boxes, lane)
         )
         self._path = _round_corners(self._way)
-        self._find_middle(boxes[:0] if quickly else boxes)
+        self._find_middle(boxes[:0] if quickly else boxes, labels)
         for (x, _), (beyond, _), heights in (
             (self._way[0], self._way[1], starts), (self._way[-1], self._way[-2], ends),
         ):  # fmt: skip
@@ -86,7 +89,7 @@ class ConnectionLine(QGraphicsItem):
             self._path.moveTo(x + length, min(heights))
             self._path.lineTo(x + length, max(heights))
 
-    def _find_middle(self, boxes: np.ndarray) -> None:
+    def _find_middle(self, boxes: np.ndarray, labels: Sequence[QPointF]) -> None:
         """Find the position of the label: at or near the middle of the longest segment that has room for
         it, if possible beside the symbols at the ends."""
         parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
@@ -98,7 +101,14 @@ class ConnectionLine(QGraphicsItem):
         width, height = (theme.current().px(side) for side in LABEL)
         ends = ((self._way[0], self._way[1]), (self._way[-1], self._way[-2]))
         signs = np.array([_sign_area(tip, beyond) for tip, beyond in ends])
-        for obstacles in (np.concatenate([boxes, signs]), boxes):
+        others = np.array(
+            [
+                (at.x() - width / 2, at.y() - height / 2, at.x() + width / 2, at.y() + height / 2)
+                for at in labels
+            ]
+        ).reshape(-1, 4)
+        around = np.concatenate([boxes, signs])
+        for obstacles in (np.concatenate([around, others]), around, boxes):
             for x, y in middles:
                 across = (obstacles[:, 0] < x + width / 2) & (obstacles[:, 2] > x - width / 2)
                 if not (

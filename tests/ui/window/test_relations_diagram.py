@@ -19,6 +19,7 @@ from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.relations.canvas import Canvas
 from lamella.ui.relations.form import RelationForm
+from lamella.ui.relations.lines import LABEL
 from lamella.ui.relations.relations_tab import RelationsTab
 from lamella.ui.relations.schema import Connection, StoreShape, TableShape
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -135,6 +136,23 @@ def test_a_label_leaves_the_symbol_of_its_line_in_sight(diagram: RelationsTab) -
     for down in (-60, -20, 20, 60):
         diagram.canvas.restore_places({"flights": (left, top), "airlines": (edge + 128, top + down)})
         assert line.middle.x() - width / 2 > edge + 10
+
+
+def test_labels_of_lines_between_the_same_tables_do_not_cover_each_other(qtbot: QtBot) -> None:
+    canvas = Canvas()
+    qtbot.addWidget(canvas)
+    columns = tuple(Column(name, pa.int64(), n) for n, name in enumerate(["id", "head", "department"]))
+    names = ("departments", "sites", "employees")
+    shape = StoreShape(tuple(TableShape(name, columns, 9) for name in names), ())
+    lines = [
+        Connection("works in", "employees", ("department",), "departments", ("id",)),
+        Connection("led by", "departments", ("head",), "employees", ("id",)),
+    ]
+    with qtbot.waitSignal(canvas.built):
+        canvas.show_shape(shape, {name: (280.0 * n, 0.0) for n, name in enumerate(names)}, lines)
+    first, second = (canvas.lines[name].middle for name in ("works in", "led by"))
+    width, height = (theme.current().px(side) for side in LABEL)
+    assert abs(first.x() - second.x()) >= width or abs(first.y() - second.y()) >= height
 
 
 def test_dragging_from_column_to_column_declares_a_relation_and_undo_takes_it_back(
