@@ -494,8 +494,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
     # ------------------------------------------------------------------- keyboard
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}
-        key = Qt.Key(event.key())
+        steps: dict[int, int] = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}
+        key = event.key()
         if key in steps and self.panels:
             if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self._extend(steps[key])

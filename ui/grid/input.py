@@ -171,7 +171,12 @@ class Mouse(QObject):
 
 
 Key = Qt.Key
-STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.Key_Right: (0, 1)}
+STEPS: dict[int, tuple[int, int]] = {
+    Key.Key_Up: (-1, 0),
+    Key.Key_Down: (1, 0),
+    Key.Key_Left: (0, -1),
+    Key.Key_Right: (0, 1),
+}
 
 
 def press(grid: Grid, event: QKeyEvent) -> bool:
@@ -182,7 +187,7 @@ def press(grid: Grid, event: QKeyEvent) -> bool:
         grid.selection.select(grid.top_row(), grid.first_place())
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-    key = Key(event.key())
+    key = event.key()
     if key in STEPS and event.modifiers() & Qt.KeyboardModifier.AltModifier:
         return False  # Alt+Left is the action Back, also while there is nothing to go back to
     if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
@@ -202,7 +207,7 @@ def opens_value(event: QKeyEvent) -> bool:
     return event.key() == Key.Key_Down and event.modifiers() == Qt.KeyboardModifier.AltModifier
 
 
-def _target(grid: Grid, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
+def _target(grid: Grid, key: int, shift: bool, control: bool) -> tuple[int, int] | None:
     assert grid.selection.current is not None
     row, place = grid.selection.current
     last_row, page = grid.grid_model.num_rows - 1, max(1, grid.rows_height // grid.row_height - 1)
@@ -222,7 +227,7 @@ def _target(grid: Grid, key: Qt.Key, shift: bool, control: bool) -> tuple[int, i
     return None
 
 
-def _open_or_close(grid: Grid, key: Qt.Key) -> bool:
+def _open_or_close(grid: Grid, key: int) -> bool:
     """Expand and collapse groups of a tree. In the key column of a group and those left of it, Right expands
     and Left collapses, or moves from inside a group to its row. Elsewhere both move the cursor as usual."""
     tree = grid.grid_model.tree
@@ -241,7 +246,7 @@ def _open_or_close(grid: Grid, key: Qt.Key) -> bool:
     return key in (Key.Key_Plus, Key.Key_Minus)
 
 
-def _show_rows_of_group(grid: Grid, key: Qt.Key) -> bool:
+def _show_rows_of_group(grid: Grid, key: int) -> bool:
     """Show the rows of a group on Enter, as a double click does."""
     if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
         return False

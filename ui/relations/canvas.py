@@ -35,7 +35,12 @@ MOST_AT_ONCE, MOST_ROUTED = 20, 400
 when a box has moved."""
 KEY_STEP = 16
 Key = Qt.Key
-ARROWS = {Key.Key_Left: (-1, 0), Key.Key_Right: (1, 0), Key.Key_Up: (0, -1), Key.Key_Down: (0, 1)}
+ARROWS: dict[int, tuple[int, int]] = {
+    Key.Key_Left: (-1, 0),
+    Key.Key_Right: (1, 0),
+    Key.Key_Up: (0, -1),
+    Key.Key_Down: (0, 1),
+}
 
 
 class Canvas(QGraphicsView):
@@ -502,7 +507,7 @@ class Canvas(QGraphicsView):
     # ---------------------------------------------------------------------- keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key, current = Key(event.key()), self.current
+        key, current = event.key(), self.current
         if key in ARROWS:
             self._step(*ARROWS[key], bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
         elif key in (Key.Key_Return, Key.Key_Enter) and current is not None:
