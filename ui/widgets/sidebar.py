@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,20 @@ class StoreEntry:
     tables: tuple[str, ...]
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of the views of each table."""
+
+
+def _distinct_names(stores: Sequence[StoreEntry]) -> list[str]:
+    """The names of stores; those that several have are followed by the folders in which the stores are."""
+    names = Counter(store.name for store in stores)
+    folders = Counter((store.name, store.path.parent.name) for store in stores)
+
+    def name(store: StoreEntry) -> str:
+        if names[store.name] == 1:
+            return store.name
+        folder = store.path.parent
+        return f"{store.name} · {folder.name if folders[store.name, folder.name] == 1 else folder}"
+
+    return [name(store) for store in stores]
 
 
 def _fits(item: QTreeWidgetItem, words: Sequence[str]) -> bool:
@@ -222,12 +237,12 @@ class Sidebar(QWidget):
 
     def show_stores(self, stores: Sequence[StoreEntry]) -> None:
         items = self._store_items()
-        open_before = {item.text(0): item.isExpanded() for item in items}
+        open_before = {item.data(0, ROLE).key[0]: item.isExpanded() for item in items}
         for item in items:
             self._stores.removeChild(item)
             _delete(item)
-        for store in stores:
-            item = QTreeWidgetItem(self._stores, [visible_name(store.name)])
+        for store, name in zip(stores, _distinct_names(stores), strict=True):
+            item = QTreeWidgetItem(self._stores, [visible_name(name)])
             item.setData(0, ROLE, Entry("store", (str(store.path),), store.name, str(store.path)))
             item.setToolTip(0, str(store.path))
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
@@ -240,7 +255,7 @@ class Sidebar(QWidget):
             if not store.tables:
                 hint = QTreeWidgetItem(item, ["No tables yet"])
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
-            item.setExpanded(open_before.get(item.text(0), True))
+            item.setExpanded(open_before.get(str(store.path), True))
         self._stores.setExpanded(True)
         self._restyle()
         self._narrow()

@@ -31,6 +31,18 @@ def sidebar(qtbot) -> Iterator[Sidebar]:
     theme.current().set_mode("system")
 
 
+def test_stores_of_one_name_are_told_apart_by_their_folders(sidebar: Sidebar) -> None:
+    paths = ["/data/lab", "/usb/lab", "/usb/other", "/old/a/trips", "/new/a/trips"]
+    sidebar.show_stores([StoreEntry(Path(path), Path(path).name, ("t",)) for path in paths])
+    stores = sidebar.tree.topLevelItem(0)
+    assert [stores.child(n).text(0) for n in range(5)] == [
+        "lab · data", "lab · usb", "other", "trips · /old/a", "trips · /new/a"
+    ]  # fmt: skip
+    stores.child(0).setExpanded(False)
+    sidebar.show_stores([StoreEntry(Path(path), Path(path).name, ("t",)) for path in paths[:2]])
+    assert [sidebar.tree.topLevelItem(0).child(n).isExpanded() for n in range(2)] == [False, True]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_highlight_of_a_row_is_one_piece(sidebar, mode) -> None:
