@@ -101,7 +101,7 @@ class Setting:
 SETTINGS = (
     Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark"),
             group="Appearance"),
-    Setting("text_scale", 1.0, "Size of text relative to the system's", low=0.8, high=2.0,
+    Setting("text_scale", 1.0, "Size of the font, relative to the system's", low=0.8, high=2.0,
             title="Text size", group="Appearance", unit="×"),
     Setting("restore_workspace", True, "Reopen at startup what was open when the program ended",
             title="Restore what was open", group="Start"),

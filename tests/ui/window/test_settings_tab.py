@@ -37,6 +37,9 @@ def test_search_leaves_rows_and_groups_that_have_the_words(qtbot, page):
     assert [name for name, row in page.rows.items() if row.isVisible()] == ["query_memory_mb"]
     qtbot.keyClicks(page.search, " nothing")
     assert page.nothing.isVisible() and not any(row.isVisible() for row in page.rows.values())
+    page.search.clear()
+    qtbot.keyClicks(page.search, "font")
+    assert [name for name, row in page.rows.items() if row.isVisible()] == ["text_scale"]
 
 
 def test_the_scroll_bar_has_a_handle_while_there_is_something_to_scroll(qtbot, window, page):
