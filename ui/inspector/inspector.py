@@ -131,6 +131,8 @@ class Inspector(QFrame):
         self.table_page = TablePage(tasks, self._pages)
         self.about: Callable[[], PageSubject | None] = lambda: None
         """Returns what the page about the table should show."""
+        self.compared: Callable[[], tuple[Rows, int | None] | None] = lambda: None
+        """Returns the rows of the comparison in place of the grid, and the current one."""
         self.history_page = HistoryPage(
             lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks, self._pages
         )
@@ -199,8 +201,22 @@ class Inspector(QFrame):
             else:
                 self.history_page.follow(self._view())
             return
+        compared = self.compared() if self.page == ROW else None
+        compared_rows, place = compared or (None, None)
+        if compared_rows is not None and place is not None:
+            if (compared_rows, place) != self._shown_key:
+                self.stop()
+                self._shown_key = compared_rows, place
+                self._read_row(compared_rows, place, ())
+            return
         view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
-        if view is None or current is None or name is None or name not in view.schema.names:
+        if (
+            compared is not None
+            or view is None
+            or current is None
+            or name is None
+            or name not in view.schema.names
+        ):
             self.stop()
             self._shown_key = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
@@ -215,10 +231,10 @@ class Inspector(QFrame):
         if self.page == COLUMN:
             self._read_column(view, name)
         else:
-            self._read_row(rows, current[0])
+            self._read_row(rows, current[0], self._links.links)
 
-    def _read_row(self, rows: View | ComputedView | TreeRows, row: int) -> None:
-        names, table, links = names_of(rows), self._links.table, self._links.links
+    def _read_row(self, rows: Rows, row: int, links: tuple[Link, ...]) -> None:
+        names, table = names_of(rows), self._links.table
         if isinstance(rows, TreeRows):
             names = [name for name in names if rows.has_value(row, 1, name)[0]]
         links = links if table is not None else ()

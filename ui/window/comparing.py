@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from lamella.core.errors import visible
@@ -74,7 +74,10 @@ class ComparedTab(Tab, Protocol):
 
 
 class Comparing(QObject):
-    """Shows the comparison of a tab. No comparison code is loaded before the first comparison."""
+    """Shows the comparison of a tab. No comparison code is loaded before the first comparison. `row_changed`
+    is emitted when `row` may be another one."""
+
+    row_changed = Signal()
 
     def __init__(self, tab: ComparedTab, place: QHBoxLayout, exports: Path) -> None:
         """`place` is the layout that holds the grid; `exports` is the file that remembers export options."""
@@ -97,6 +100,15 @@ class Comparing(QObject):
     @property
     def is_shown(self) -> bool:
         return self.view is not None and not self.view.isHidden()
+
+    @property
+    def row(self) -> tuple[ComparedRows, int | None] | None:
+        """The compared rows and the place of the current one; None if no comparison is shown."""
+        view = self.view
+        if view is None or view.isHidden() or view.rows is None:
+            return None
+        current = view.grid.selection.current
+        return view.rows, None if current is None else current[0]
 
     @property
     def status(self) -> str:
@@ -247,6 +259,7 @@ class Comparing(QObject):
     def _update_chip(self) -> None:
         self.chip.setVisible(self.is_shown)
         self._tab.changed.emit()
+        self.row_changed.emit()
 
     # ----------------------------------------------------------------------- export and apply
 
@@ -305,6 +318,8 @@ class Comparing(QObject):
             self._place.insertWidget(1, view, 1)
             view.closed.connect(self.hide)
             view.changed.connect(self._tab.changed)
+            view.changed.connect(self.row_changed)
+            view.grid.selection.changed.connect(self.row_changed)
             view.failed.connect(self._fail)
             view.read_failed.connect(self._tab.failures.show)
             view.export_requested.connect(self.export)

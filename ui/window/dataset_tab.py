@@ -200,6 +200,8 @@ class DatasetTab(QWidget):
         self.versions.attach(inspector)
         inspector.history_page.import_requested.connect(self.steps.import_requested)
         inspector.about = self._subject
+        inspector.compared = lambda: self.comparing.row
+        self.comparing.row_changed.connect(inspector.follow)
         inspector.table_page.column_chosen.connect(self._go_to_named)
         inspector.table_page.indexes_requested.connect(self.finding.show_indexes)
         self._beside.addWidget(inspector)

@@ -107,6 +107,22 @@ def test_keys_go_from_difference_to_difference(qtbot, window, compared):
     assert not window.commands["next_difference"].isEnabled()
 
 
+def test_the_inspector_shows_the_current_row_of_the_comparison(qtbot, window, compared):
+    tab = window.tabs.dataset_tab
+    tab.inspector.show_page("row")
+    page = tab.inspector.row_page
+
+    def note() -> tuple[str, str | None]:
+        items = [page.tree.topLevelItem(n) for n in range(page.tree.topLevelItemCount())]
+        return page.title.text(), {item.text(0): item.text(1) for item in items}.get("note")
+
+    qtbot.waitUntil(lambda: note() == ("Row 4", "three"))
+    window.commands["next_difference"].trigger()  # a row that only the earlier version has
+    qtbot.waitUntil(lambda: note() == ("Row 5", "row 4"))
+    tab.comparing.hide()
+    qtbot.waitUntil(lambda: page.title.text() == "Select a cell to see its row")
+
+
 def test_rows_are_chosen_by_kind_and_by_column(qtbot, compared):
     compared.only.click()
     assert compared.rows.num_rows == 4
