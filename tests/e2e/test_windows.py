@@ -96,6 +96,17 @@ def test_tables_named_on_the_command_line_are_opened(qtbot, program, tmp_path):
     qtbot.waitUntil(lambda: shown(qtbot, program.window).key == goods)
 
 
+def test_tables_named_on_the_command_line_are_in_that_order(qtbot, program, tmp_path):
+    names = ["c", "a", "d", "b"]
+    with Store.open(tmp_path / "shop") as store:
+        for name in names:
+            store.create_table(name, {"id": [1, 2]})
+    program.open_from_launch([tmp_path / f"shop:{name}" for name in names])
+    qtbot.waitUntil(lambda: len(program.window.tabs.dataset_tabs) == 4)
+    tabs = program.window.tabs
+    assert [tabs.tabs.tabText(place) for place in range(4)] == names
+
+
 def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
     first, second = pair
     first_tab, second_tab = shown(qtbot, first), shown(qtbot, second)

@@ -88,10 +88,14 @@ class Opening(QObject):
 
     def open_table_of_store(self, path: Path, table: str) -> None:
         """Open a table of the store in this folder, which is listed if it is not yet."""
-        self._library.with_store(path, lambda: self.open_key((str(path), table)), self._library.failed.emit)
+        number = next(self._requests)  # tabs are in the order in which they were requested
+        self._library.with_store(
+            path, lambda: self.open_key((str(path), table), number=number), self._library.failed.emit
+        )
 
-    def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
-        """Open the tab of a key. `then` is called with it once its rows are shown."""
+    def open_key(self, key: tuple[str, ...], then: TabWork | None = None, number: int | None = None) -> None:
+        """Open the tab of a key. `then` is called with it once its rows are shown. `number` is that of the
+        request, by default the next one."""
         if then is not None:
             self._pending_work = (key, then)
         tab, pending = self._tabs.find_dataset(key), self._tabs.find_pending(key)
@@ -100,7 +104,7 @@ class Opening(QObject):
             self._tabs.show_tab(pending)
             pending.retry()
         elif tab is None:
-            self._numbers[key] = next(self._requests)
+            self._numbers[key] = next(self._requests) if number is None else number
             self._library.open_key(key)
         else:
             self._tabs.show_tab(tab)
