@@ -247,7 +247,6 @@ class ChartView(QWidget):
         self._draw()
         self._enable(not data.sampled)
         self._show_page(figures=self._pages.currentWidget() is self.table)
-        self._whole.activate()  # the legend takes its room before the chart is painted
         self.changed.emit()
 
     @property
@@ -483,7 +482,7 @@ class ChartView(QWidget):
         self.legend.setContentsMargins(theme.L, 0, theme.L, 0)
         left.addWidget(self.legend)
         left.addWidget(self._pages, 1)
-        whole = self._whole = QHBoxLayout(self)
+        whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
         whole.addLayout(left, 1)
