@@ -323,8 +323,9 @@ def test_a_problem_of_a_statement_is_shown_at_its_place(
 def test_advice_about_statements_fits_the_command_line(
     shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = _refused(capsys, "query", shop, "show tables")
-    assert "lamella summary STORE" in tables and "sidebar" not in tables and "store.tables" not in tables
+    assert cli.main(["query", shop, "show tables", "--format", "csv"]) == cli.OK
+    assert "sales" in capsys.readouterr().out
+    assert "SHOW TABLES lists the tables" in _refused(capsys, "query", shop, "show databases")
     (tmp_path / "more.csv").write_text("n\n1\n")
     for reference in ("'more.csv'", "read_csv('more.csv')"):
         file = _refused(capsys, "query", shop, f"select * from {reference}")
