@@ -43,6 +43,7 @@ def canvas(qtbot, monkeypatch, data: ChartData) -> Iterator[ChartCanvas]:
     canvas.show_data(data, Display())
     holder.show()
     yield canvas
+    theme.current().set_mode("system")
 
 
 def middle(canvas: ChartCanvas, hour: int, panel: int = 0) -> QPoint:
