@@ -51,9 +51,9 @@ from lamella.ui.widgets.popover import Popover
 
 ICON = 14
 LEAST_WIDTH = 96
+"""The width of a chip if there is no room. The longest ones shrink first, and then the line scrolls."""
 SOURCE_WIDTH = 360
 """The most width of the name of the dataset, in pixels at the default text size."""
-"""The width of a chip if there is no room. The longest ones shrink first, and then the line scrolls."""
 
 ARROW = 16
 """The width of an arrow between two chips."""
