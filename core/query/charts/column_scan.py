@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
@@ -21,11 +21,10 @@ from lamella.core.filters.to_arrow import mask
 from lamella.core.jobs import Job
 from lamella.core.query.axis import Scale
 from lamella.core.query.charts.dimensions import UNIT_SECONDS, Dimension, Extent, Moments, Ranges
-from lamella.core.query.charts.figures import MEASURE
 from lamella.core.query.find import Method, RowSearch
 from lamella.core.query.pruning import may_meet
 from lamella.core.scan.cache import cache
-from lamella.core.scan.chunks import are_decoded, run_chunks
+from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.open_file import OpenFile
 from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, runs, schema_of
@@ -36,8 +35,6 @@ FEWEST_ROWS = 1_000_000
 MOST_PLACES = 1 << 17
 MOST_KEPT = 1 << 25
 """The most values (256 MB of them) that are kept after their extremes were computed, to be counted next."""
-_VALUES_PER_MASK = 8
-"""How many values of a mask take as much memory as one of a column."""
 _BLOCK = 1 << 17
 """Values that are computed at once: about those of a row group, as smaller blocks cost more calls."""
 STRIDE = 128
@@ -186,7 +183,7 @@ class ColumnScan:
         self._bound = None if where is None else bind(where, snapshot.schema, snapshot.name)
         filtered = () if self._bound is None else project(snapshot, columns_read(self._bound))
         self._read = list(dict.fromkeys([*filtered, *columns.values()]))
-        self._kept: Sequence[Values | AscendingRows] | None = None
+        self._kept: Sequence[Values] | None = None
 
     @classmethod
     def of(
@@ -213,13 +210,8 @@ class ColumnScan:
 
         def measure(piece: Piece, file: OpenFile) -> tuple[int, dict[str, ColumnFigures]]:
             rows = self._rows(piece, file)
-            if self._is_in_memory(piece):
-                ascending = rows.ascending()
-                if ascending is not None:
-                    collector.add(ascending, len(ascending.met) // _VALUES_PER_MASK)
-                    return rows.count, rows.ends(ascending)
             complete = rows.complete()
-            collector.add(complete, sum(map(len, complete.values())))
+            collector.add(complete)
             has_nulls = any(array.null_count for array in rows.arrays.values())
             return rows.count, {
                 role: _figures_of(rows.values(role) if has_nulls else complete[role], array.type)
@@ -264,12 +256,6 @@ class ColumnScan:
         report, end = self._job.report, self._snapshot.num_positions
         return run_tasks(work, self._pieces(), lambda piece: report(piece.first, end))
 
-    def _is_in_memory(self, piece: Piece) -> bool:
-        segment = piece.segment
-        return not isinstance(segment, FileSegment) or are_decoded(
-            segment, piece.row_groups, self._read, cache
-        )
-
     def _pieces(self) -> list[Piece]:
         """The row groups that may have rows that meet the filter, some of them together."""
         snapshot = self._snapshot
@@ -312,38 +298,6 @@ class _PieceRows:
         places = None if rows is None or rows.all() else np.flatnonzero(rows)
         return {role: _chosen(array, places) for role, array in self.arrays.items()}
 
-    def ascending(self) -> AscendingRows | None:
-        """The rows without a copy; None unless there is a filter, the column of the only axis ascends, and no
-        value is null or a measure that is NaN or infinite."""
-        met, [axis, *others] = self.met, self.arrays
-        if met is None or others not in ([], [MEASURE]) or any(a.null_count for a in self.arrays.values()):
-            return None
-        values = {role: to_numpy(array) for role, array in self.arrays.items()}
-        with np.errstate(over="ignore", invalid="ignore"):
-            is_finite = all(math.isfinite(values[role].sum(dtype=np.float64)) for role in others)
-        return AscendingRows(values, met) if is_finite and _is_ascending(values[axis]) else None
-
-    def ends(self, rows: AscendingRows) -> dict[str, ColumnFigures]:
-        """The figures of each role: the extremes of the axis are its ends, and a measure, whose values are
-        all finite, has one of them as both."""
-        count = self.count
-        if not count:
-            return dict.fromkeys(self.arrays, ColumnFigures(0))
-        first, last = int(rows.met.argmax()), len(rows.met) - 1 - int(rows.met[::-1].argmax())
-        figures = {}
-        for role, array in self.arrays.items():
-            ends = rows.values[role][[first, first if role == MEASURE else last]]
-            figures[role] = replace(_figures_of(ends, array.type), count=count)
-        return figures
-
-
-@dataclass(frozen=True)
-class AscendingRows:
-    """Values by role, the first in ascending order, and which rows meet the filter."""
-
-    values: Values
-    met: np.ndarray
-
 
 def _valid(array: pa.Array) -> np.ndarray | None:
     return to_numpy(array.is_valid()) if array.null_count else None
@@ -380,18 +334,17 @@ class _KeptValues:
     """Values of all pieces, unless they need too much memory. Any thread."""
 
     def __init__(self) -> None:
-        self.parts: list[Values | AscendingRows] | None = []
+        self.parts: list[Values] | None = []
         self._room = MOST_KEPT
         self._lock = threading.Lock()
 
-    def add(self, rows: Values | AscendingRows, size: int) -> None:
-        """`size` is the number of values that take as much memory as only these rows need."""
+    def add(self, values: Values) -> None:
         with self._lock:
-            self._room -= size
+            self._room -= sum(map(len, values.values()))
             if self._room < 0:
                 self.parts = None
             elif self.parts is not None:
-                self.parts.append(rows)
+                self.parts.append(values)
 
 
 class PartialTally:
@@ -403,19 +356,15 @@ class PartialTally:
         self.places = np.empty(_BLOCK, np.int64)
 
 
-def _run_starts(
-    values: np.ndarray, axis: Places, part: PartialTally, ascending: bool = False
-) -> np.ndarray | None:
-    """The index at which each place begins among values, which are known to be `ascending` or checked; None
-    if they are not, or in so many places that it is faster to number each one. Raises `OutsidePlaces` if a
-    place is needed for values that have none, unless they are known to be `ascending`: these may be beyond
-    the places of the rows that meet the filter."""
+def _run_starts(values: np.ndarray, axis: Places, part: PartialTally) -> np.ndarray | None:
+    """The index at which each place begins among ascending values; None if they are not ascending, or in so
+    many places that it is faster to number each one. Raises `OutsidePlaces`."""
     last = len(values) - 1
     ends = np.append(np.arange(0, last, STRIDE), last)
-    if len(ends) < 3 or not (ascending or (_is_ascending(values[ends]) and _is_ascending(values))):
+    if len(ends) < 3 or not (_is_ascending(values[ends]) and _is_ascending(values)):
         return None
     numbers = _numbers(axis, values[ends], part.along_axis)
-    if not (ascending or (numbers[0] >= 0 and numbers[-1] < axis.size)):
+    if not (numbers[0] >= 0 and numbers[-1] < axis.size):
         raise OutsidePlaces
     strides = np.flatnonzero(np.diff(numbers))
     if len(strides) > len(ends) // 4:
@@ -448,19 +397,16 @@ class Tallies:
         self._parts: list[PartialTally] = []
         self._idle: SimpleQueue[PartialTally] = SimpleQueue()
 
-    def add(self, rows: Values | AscendingRows) -> None:
+    def add(self, values: Values) -> None:
         """Raises `OutsidePlaces`."""
         try:
             part = self._idle.get_nowait()
         except Empty:
             part = PartialTally(self._size)
             self._parts.append(part)
-        values, met = (rows.values, rows.met) if isinstance(rows, AscendingRows) else (rows, None)
         for first in range(0, len(next(iter(values.values()))), _BLOCK):
             block = {role: column[first : first + _BLOCK] for role, column in values.items()}
-            if met is not None:
-                self._add_ascending(block, met[first : first + _BLOCK], part)
-            elif not self.add_runs(block, part):
+            if not self.add_runs(block, part):
                 self._add_block(block, part)
         self._idle.put(part)
 
@@ -479,28 +425,6 @@ class Tallies:
             with np.errstate(over="ignore", invalid="ignore"):
                 part.sums[places] += np.add.reduceat(values[self._summed], starts, dtype=np.float64)
         return True
-
-    def _add_ascending(self, values: Values, met: np.ndarray, part: PartialTally) -> None:
-        [(role, axis)] = self._places.items()
-        starts = _run_starts(values[role], axis, part, ascending=True)
-        if starts is None:
-            rows = np.flatnonzero(met)
-            self._add_block({role: column[rows] for role, column in values.items()}, part)
-            return
-        counts = np.add.reduceat(met, starts, dtype=np.int64)
-        used = np.flatnonzero(counts)
-        numbers = _numbers(axis, values[role][starts[used]], part.along_axis)
-        if not (numbers.min(initial=0) >= 0 and numbers.max(initial=0) < axis.size):
-            raise OutsidePlaces
-        places = numbers.astype(np.int64)
-        part.rows[places] += counts[used]
-        if self._summed and len(used):
-            column = values[self._summed]
-            memory = part.together[: counts.sum()] if column.dtype == np.float64 else None
-            summed = np.compress(met, column, out=memory)
-            with np.errstate(over="ignore", invalid="ignore"):
-                begins = (np.cumsum(counts) - counts)[used]
-                part.sums[places] += np.add.reduceat(summed, begins, dtype=np.float64)
 
     def _add_block(self, values: Values, part: PartialTally) -> None:
         length = len(next(iter(values.values())))
