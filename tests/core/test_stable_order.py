@@ -37,7 +37,7 @@ def test_numbers_that_differ_only_in_their_last_bits_are_told_apart(different: i
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, most in {"SORTED_AT_ONCE": 8, "BLOCK": 4, "RUNS_AT_ONCE": 2}.items():
+    for name, most in {"LARGEST_SORT": 8, "BLOCK": 4, "RUNS_AT_ONCE": 2}.items():
         monkeypatch.setattr(module, name, most)
 
 
