@@ -308,6 +308,7 @@ class ChartView(QWidget):
         self.canvas.clear_brush()
         self._pages.setCurrentWidget(self.message)
         self.legend.hide()
+        self._fit()
         if data is None:
             self.form.show_counts([], [])
         self._enable(False)
@@ -419,7 +420,7 @@ class ChartView(QWidget):
         self._name_figures(narrow)
 
     def _name_figures(self, narrow: bool) -> None:
-        count = 0 if self.data is None else self.data.table.num_rows
+        count = self.data.table.num_rows if self.data is not None and self._is_drawn else 0
         in_table = self._pages.currentWidget() is self.table
         name = (
             "Show the chart"

@@ -28,6 +28,7 @@ from lamella.ui import theme
 from lamella.ui.inspector.commit_list import COMMIT, CommitModel, CommitPainter
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import ElidedLabel, FlowLayout, breakable
+from lamella.ui.widgets.name_form import ask_name
 
 PAGE = 200
 """The number of commits read at a time."""
@@ -208,16 +209,12 @@ class HistoryPage(QWidget):
         if len(self.selected_commits) != 1:
             return None
         commit = self.selected_commits[0]
-        dialog = QInputDialog(self)
-        dialog.setWindowTitle("Name the version")
-        dialog.setLabelText(f"Name of version {commit.version}. A named version does not expire")
-        dialog.setTextValue(commit.name)
-        dialog.textValueSelected.connect(
-            lambda name: self.name_requested.emit(commit.version, commit.name, name)
-        )
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        label = f"Name of version {commit.version}. A named version does not expire"
+
+        def name_version(name: str) -> None:
+            self.name_requested.emit(commit.version, commit.name, name)
+
+        return ask_name(self, "Name the version", label, commit.name, name_version)
 
     def _emit(self, signal: Callable[[int], object]) -> None:
         if len(self.selected_commits) == 1:

@@ -44,6 +44,7 @@ from lamella.ui.relations.schema import (
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.name_form import ask_name
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 from lamella.ui.window.memory import Memory
 
@@ -322,14 +323,9 @@ class RelationsTab(QWidget):
         return next(relation for relation in self.shape.relations if relation.name == name)
 
     def ask_name(self, name: str) -> QInputDialog:
-        dialog = QInputDialog(self)
-        dialog.setWindowTitle("Rename the relation")
-        dialog.setLabelText("Name of the relation")
-        dialog.setTextValue(name)
-        dialog.textValueSelected.connect(partial(self._rename, name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return ask_name(
+            self, "Rename the relation", "Name of the relation", name, partial(self._rename, name)
+        )
 
     def _rename(self, old: str, new: str) -> None:
         new = new.strip()

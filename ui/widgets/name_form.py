@@ -1,11 +1,16 @@
-"""The form that asks for a name, in a popover: of a saved view, of a snippet."""
+"""Asks for names: of something new in a popover, of what has a name already in a dialog."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from lamella.ui import theme
+
+NAME_WIDTH = 360
+"""The width of the dialog in pixels at the default text size: window managers cut titles that are wider."""
 
 
 class NameForm(QWidget):
@@ -44,3 +49,19 @@ class NameForm(QWidget):
     def _take(self) -> None:
         if self.name.text().strip():
             self.named.emit(self.name.text().strip())
+
+
+def ask_name(
+    parent: QWidget, title: str, label: str, name: str, on_name: Callable[[str], object]
+) -> QInputDialog:
+    """Open a dialog that asks for another `name`, which `on_name` gets. It deletes itself when it is
+    closed."""
+    dialog = QInputDialog(parent)
+    dialog.setWindowTitle(title)
+    dialog.setLabelText(label)
+    dialog.setTextValue(name)
+    dialog.textValueSelected.connect(on_name)
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+    dialog.resize(max(dialog.width(), theme.current().px(NAME_WIDTH)), dialog.height())
+    return dialog

@@ -19,6 +19,7 @@ from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.hosts import widget_of
+from lamella.ui.widgets.name_form import ask_name
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.benchmarking import benchmark_table
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -118,14 +119,10 @@ class SidebarActions(QObject):
     # ------------------------------------------------------------------- views
 
     def ask_new_name(self, entry: Entry) -> QInputDialog:
-        dialog = QInputDialog(widget_of(self._window))
-        dialog.setWindowTitle("Rename the view")
-        dialog.setLabelText("Name of the view")
-        dialog.setTextValue(entry.text)
-        dialog.textValueSelected.connect(partial(self._rename, entry))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        parent = widget_of(self._window)
+        return ask_name(
+            parent, "Rename the view", "Name of the view", entry.text, partial(self._rename, entry)
+        )
 
     def ask_delete(self, entry: Entry) -> QMessageBox:
         """Ask before a view is deleted, since that cannot be undone."""

@@ -344,6 +344,7 @@ def test_a_chart_without_figures_says_why(qtbot, chart, settled):
     settled().set_filter(col("delay") > 10_000)
     qtbot.waitUntil(view.message.isVisible)
     assert "nothing to draw" in view.message.text() and not view.copy.isEnabled()
+    assert view.figures.accessibleName() == "Show the figures"
 
 
 @pytest.mark.slow

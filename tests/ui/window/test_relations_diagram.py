@@ -22,6 +22,7 @@ from lamella.ui.relations.form import RelationForm
 from lamella.ui.relations.lines import LABEL
 from lamella.ui.relations.relations_tab import RelationsTab
 from lamella.ui.relations.schema import Connection, StoreShape, TableShape
+from lamella.ui.widgets.name_form import NAME_WIDTH
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.fake_memory import FakeMemory
 
@@ -310,6 +311,7 @@ def test_renaming_and_removing_with_keys_and_undo(
     tree.setCurrentItem(tree.topLevelItem(0).child(0))
     assert diagram.canvas.lines["carrier"].is_chosen
     dialog = diagram.ask_name("carrier")
+    assert dialog.width() >= NAME_WIDTH, "window managers would cut its title"
     dialog.setTextValue("flown by")
     dialog.accept()
     qtbot.waitUntil(lambda: names(diagram) == ["flown by", "chief"])
