@@ -27,13 +27,13 @@ from lamella.core.scan.parallel import run_tasks
 from lamella.core.scan.read import ROWS_AT_ONCE, Piece, gaps_of, live, read_all_rows, runs
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, project
 
-MOST_EVEN_ROWS, FEWEST_PER_ROW = 2_500_000, 8
-"""The maximum size of a sample along an axis, and the least number of rows for each of its rows."""
+MOST_STRATA, SMALLEST_STRATUM = 2_500_000, 8
+"""The maximum number of rows of a sample along an axis, and the least number of rows that each stands for."""
 FEWEST_IN_PLACE = 20
 """The least mean number of rows of such a sample in each place."""
-EVEN_SAMPLE_BYTES = 128 << 20
+STRATIFIED_SAMPLE_BYTES = 128 << 20
 
-_even_samples: LruCache[tuple[Hashable, Hashable], pa.ChunkedArray] = LruCache(EVEN_SAMPLE_BYTES)
+_stratified_values: LruCache[tuple[Hashable, Hashable], pa.ChunkedArray] = LruCache(STRATIFIED_SAMPLE_BYTES)
 _GROWING = frozenset({"count", "sum"})
 """Aggregates that grow with the number of rows; those of a sample are scaled up."""
 
@@ -55,10 +55,12 @@ def preview_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> Char
     sample = sample_of(snapshot, names, job)
     along_axis = _is_along_axis(sample, spec, job)
     if along_axis:
-        even_sample = _even_sample(snapshot, names) if wheres else None  # all rows are soon counted
-        if even_sample is None:
+        stratified_sample = (
+            _stratified_sample(snapshot, names) if wheres else None
+        )  # all rows are soon counted
+        if stratified_sample is None:
             return None
-        sample = even_sample
+        sample = stratified_sample
     rows = Query(
         {query.pipeline.source: SnapshotSource(sample)},
         Pipeline(query.pipeline.source, tuple(Where(condition) for condition in wheres)),
@@ -83,10 +85,12 @@ def prepare_previews(query: Query, spec: ChartSpec, job: Job | None = None) -> N
     names = _columns_of(spec, wheres)
     if _is_along_axis(sample_of(snapshot, names, job), spec, job):
         keys = {_key_of(snapshot, column): column for column in _whole_columns(snapshot, names)}
-        missing = [key for key, values in zip(keys, _even_samples.get(keys), strict=True) if values is None]
+        missing = [
+            key for key, values in zip(keys, _stratified_values.get(keys), strict=True) if values is None
+        ]
         if missing:
-            values = _even_values(snapshot, [keys[key] for key in missing], job)
-            _even_samples.put(zip(missing, values, strict=True))
+            values = _read_strata(snapshot, [keys[key] for key in missing], job)
+            _stratified_values.put(zip(missing, values, strict=True))
 
 
 def _sampled_rows(query: Query) -> tuple[Snapshot | None, list[Filter]]:
@@ -105,15 +109,16 @@ def _columns_of(spec: ChartSpec, wheres: Iterable[Filter]) -> list[str]:
     return list(dict.fromkeys([*spec.columns, *(name for where in wheres for name in columns_read(where))]))
 
 
-def _even_sample(snapshot: Snapshot, names: Iterable[str]) -> Snapshot | None:
-    """One random row of each some consecutive ones; None unless `prepare_previews` has read the columns."""
+def _stratified_sample(snapshot: Snapshot, names: Iterable[str]) -> Snapshot | None:
+    """One random row of each stratum of consecutive ones; None unless `prepare_previews` has read the
+    columns."""
     columns = _whole_columns(snapshot, names)
-    values = _even_samples.get([_key_of(snapshot, column) for column in columns])
+    values = _stratified_values.get([_key_of(snapshot, column) for column in columns])
     complete = {str(c.key): v for c, v in zip(columns, values, strict=True) if v is not None}
     if len(complete) < len(columns):
         return None
     rows = MemorySegment.of(pa.table(complete))
-    return Snapshot(snapshot.name, tuple(columns), (rows,), (snapshot.token, "even sample", *columns))
+    return Snapshot(snapshot.name, tuple(columns), (rows,), (snapshot.token, "stratified sample", *columns))
 
 
 def _whole_columns(snapshot: Snapshot, names: Iterable[str]) -> list[Column]:
@@ -124,15 +129,15 @@ def _key_of(snapshot: Snapshot, column: Column) -> tuple[Hashable, Hashable]:
     return snapshot.token, column.key
 
 
-def _even_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:
-    every = max(FEWEST_PER_ROW, -(-snapshot.num_rows // MOST_EVEN_ROWS))
+def _read_strata(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:
+    size = max(SMALLEST_STRATUM, -(-snapshot.num_rows // MOST_STRATA))
 
     def read(piece: Piece, file: OpenFile) -> list[pa.Array]:
         gaps = gaps_of(snapshot, piece.first, piece.stop)
         arrays = list(map(combine_chunks, live(snapshot, piece, gaps, columns, file)))
-        rows = len(arrays[0]) // every * every
-        within = np.random.default_rng(piece.first).integers(0, every, rows // every)
-        places = np.arange(0, rows, every) + within
+        starts = np.arange(0, len(arrays[0]), size)
+        places = starts + np.random.default_rng(piece.first).integers(0, size, len(starts))
+        places = places[places < len(arrays[0])]
         return [take(array, places) for array in arrays]
 
     pieces = list(runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE))
