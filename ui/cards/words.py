@@ -37,9 +37,11 @@ class CardTexts:
 
 def texts_of(card: ColumnCard) -> CardTexts:
     """The texts of a card. Any thread."""
-    figures = card.shown_figures
+    figures, captions = card.shown_figures, captions_of(card)
+    if card.is_sample:
+        captions = (*(f"{text}, sample" for text in captions if text), "sample")
     return CardTexts(
-        captions_of(card),
+        captions,
         missing_share(figures),
         tuple(value_text(value.value, card.type) for value in card.top),
         tuple(percent(value.count, figures.rows) for value in card.top),

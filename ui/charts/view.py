@@ -188,10 +188,12 @@ class ChartView(QWidget):
         self.stop()
         spec, query = self.spec, self._query
         problem = spec.problem(self._types)
-        self._entitle(TITLES[spec.kind] if problem else title_of(spec))
+        if problem or not self._is_drawn:
+            self._entitle(TITLES[spec.kind] if problem else title_of(spec))
         if query is None or problem:
             self._say(problem)
             return
+        self._enable(False)  # the chart drawn before stays until the next one is there
 
         def show_exact(data: ChartData) -> None:
             self._show(data)

@@ -48,6 +48,11 @@ class ProfileLoader(QObject):
     def busy(self) -> bool:
         return bool(self._running)
 
+    @property
+    def has_first(self) -> bool:
+        """Whether the columns on screen, which come first, are all known."""
+        return all(name in self.profiles or name in self.errors for name in self._first)
+
     def set_rows(
         self,
         rows: Snapshot | EngineRows,

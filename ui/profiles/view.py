@@ -152,6 +152,7 @@ class ProfilesView(QWidget):
         self._rows: dict[str, ProfileRow] = {}
         self._by_hand: set[int] = set()
         self._is_fitting = False
+        self._fits_figures = False
         self._again = QTimer(self, singleShot=True, interval=SORT_AFTER_MS)
         self._again.timeout.connect(self._arrange)
         self._build()
@@ -172,7 +173,9 @@ class ProfilesView(QWidget):
         """Show the columns of other rows, whose figures arrive over time."""
         self._rows = {field.name: ProfileRow(field.name, field.type) for field in schema}
         self.loader.set_rows(rows, where, computed, list(self._rows))
+        self._fits_figures = False
         self._arrange()
+        self._fit()
 
     def _arrange(self) -> None:
         self._again.stop()
@@ -215,6 +218,9 @@ class ProfilesView(QWidget):
         self._rows[name] = row
         self.model.put(row)
         self._say_count()
+        if not self._fits_figures and loader.has_first:
+            self._fits_figures = True
+            self._fit()
         if self.sort_order is not None and self.sort_order[0] > Figure.TYPE and not self._again.isActive():
             self._again.start()
 

@@ -11,10 +11,11 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.sql_result import SqlResult, run_to_result
-from lamella.core.errors import BadSql, Cancelled, VersionConflict
+from lamella.core.errors import BadSql, Cancelled, UnknownTable, VersionConflict
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.sql.changes import ChangeStatement, change_statement
 from lamella.core.query.sql.plan_tree import SqlPlan, explain_sql, is_explain
+from lamella.core.query.sql.problems import place_of_name
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.store.effects import Effect
@@ -232,8 +233,22 @@ def _count_change(
             )
         except VersionConflict:
             continue  # the table changed while the rows were counted
+        except UnknownTable:
+            if change.table.casefold() in {name.casefold() for name in sources.names}:
+                raise _change_of_file(change.table, statement.text) from None
+            raise
         return PendingChange(statement, change, effect, version, store, sources)
     raise Cancelled
+
+
+def _change_of_file(name: str, text: str) -> BadSql:
+    problem = BadSql(
+        f"'{name}' is an open file, not a table",
+        "SQL changes only tables of a store",
+        "Import the file and change the table, or choose Change… in the tab of the file",
+    )
+    problem.span = place_of_name(name, text)
+    return problem
 
 
 _TRIES = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from lamella.ui.cards.words import (
     short_number,
     span_text,
     summary_of,
+    texts_of,
     value_text,
 )
 
@@ -107,6 +109,13 @@ def test_captions_count_values() -> None:
     assert captions_of(of_texts(Figures(4, 0, 0, 2)))[0] == "2 of 16 values"
     flags = ColumnCard("f", pa.bool_(), Figures(10, 0, 0, 2), None, (TopValue(True, 7, None),), None)
     assert captions_of(flags) == ("70% true",)
+
+
+def test_a_card_of_a_sample_says_so() -> None:
+    assert texts_of(of_texts(None)).captions == ("16 values, sample", "16, sample", "sample")
+    nulls = ColumnCard("n", pa.string(), Figures(10, 10, 0, 0), None, (), None, is_sample=True)
+    assert texts_of(nulls).captions == ("sample",)
+    assert texts_of(replace(nulls, is_sample=False)).captions == ("",)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,22 @@ def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monk
     assert exact.used == 1_000
 
 
+def test_a_chart_keeps_its_title_and_stays_in_the_window_while_the_next_is_read(
+    qtbot, window, chart, monkeypatch
+):
+    """An export would have another picture than the panel says."""
+    view = chart(BY_CARRIER)
+    title = view.title.text()
+    assert view.copy.isEnabled() and view.export.isEnabled()
+    monkeypatch.setattr("lamella.ui.charts.view.read_chart", lambda _query, _spec, job: wait_for_stop(job))
+    view.show_spec(BY_DELAY)
+    qtbot.waitUntil(lambda: bool(window.tasks.running))
+    assert view.data.spec == BY_CARRIER and view.title.text() == title
+    assert not any(button.isEnabled() for button in (view.copy, view.figures, view.export))
+    window.commands["stop"].trigger()
+    qtbot.waitUntil(lambda: not view.running)
+
+
 def test_reading_a_chart_is_stopped_with_everything_else(qtbot, window, chart, monkeypatch):
     view = chart(BY_CARRIER)
     monkeypatch.setattr("lamella.ui.charts.view.read_chart", lambda _query, _spec, job: wait_for_stop(job))

@@ -187,6 +187,24 @@ def test_of_very_many_columns_those_on_screen_come_first(qtbot, window, settled,
     qtbot.waitUntil(lambda: not view.loader.busy)
 
 
+def test_names_of_very_many_columns_are_shown_in_full_before_all_are_read(
+    qtbot, window, settled, tmp_path: Path
+):
+    path = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({f"measurement_{n:05}": [n * 1000, n + 1] for n in range(2_000)}), path)
+    window.open_paths([path])
+    window.resize(1600, 800)
+    tab = settled()
+    window.commands["all_columns"].trigger()
+    view = tab.profiling.view
+    qtbot.waitUntil(lambda: view.loader.num_known > 0 and view.loader.has_first)
+    assert view.loader.num_known < len(view.rows)
+    for figure in (Figure.NAME, Figure.TYPE, Figure.MEDIAN, Figure.TOP):
+        assert view.table.columnWidth(figure) >= view.table.sizeHintForColumn(figure)
+    tab.profiling.hide()
+    qtbot.waitUntil(lambda: not view.loader.busy)
+
+
 @pytest.mark.slow
 def test_view_comes_back_with_the_workspace(window, view, memory, file_tab):
     assert file_tab.state()["profiles"] is True

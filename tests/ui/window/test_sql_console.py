@@ -315,6 +315,17 @@ def test_a_change_of_an_unknown_table_is_underlined_at_its_name(run):
     assert console.text == "update flights set delay = 1"
 
 
+def test_a_change_of_an_open_file_says_that_only_tables_change(window, run, settled, tmp_path):
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "numbers.parquet")
+    window.open_paths([tmp_path / "numbers.parquet"])
+    settled()
+    window.consoles.open()
+    console = run("update Numbers set n = 2")
+    assert console.text[slice(*console.editor.problem_span)] == "Numbers"
+    assert "'Numbers' is an open file, not a table" in message(console)
+    assert "Import the file" in message(console)
+
+
 @pytest.mark.slow
 def test_a_change_takes_no_keys_from_who_types_on(qtbot, console, table):
     console.editor.setFocus()
