@@ -30,6 +30,23 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 log = logging.getLogger(__name__)
 
 
+def _is_unwritable(path: Path) -> bool:
+    """Whether a file or folder is there and cannot be written. A file that vanishes meanwhile is not: SQLite
+    removes those beside the catalog when the last program closes it."""
+    before = _identity(path)
+    if before is None or os.access(path, os.W_OK, effective_ids=_EFFECTIVE):
+        return False
+    return _identity(path) == before
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 class Layout:
     """The layout of the store's folder. `refuse_replaced_catalog` raises where another folder has taken its
     place."""
@@ -58,7 +75,7 @@ class Layout:
         """Raise `ReadOnlyStore`, naming what is not writable, before anything is changed."""
         own = (self.data, self.staging, self._lock)
         for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *own):
-            if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
+            if _is_unwritable(place):
                 raise ReadOnlyStore(
                     f"{self.root}: the store cannot be changed",
                     f"{place} is not writable, or is on a read-only medium",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import subprocess
 import sys
 import threading
@@ -216,6 +217,25 @@ def test_two_programs_may_make_the_same_store(tmp_path: Path) -> None:
     maker = "import sys; from lamella import Store; Store.open(sys.argv[1]).close()"
     makers = [subprocess.Popen([sys.executable, "-c", maker, str(tmp_path / "s")]) for _ in range(4)]
     assert [m.wait() for m in makers] == [0] * 4
+    with Store.open(tmp_path / "s") as store:
+        assert store.tables == []
+
+
+def test_a_store_opens_while_another_program_closes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite removes the files beside the catalog at any moment."""
+    Store.open(tmp_path / "s").close()
+    shared = tmp_path / "s" / "catalog.sqlite-shm"
+    shared.touch()
+    access = os.access
+
+    def look(path: Path, mode: int, **options: bool) -> bool:
+        if path == shared:
+            shared.unlink()
+        return access(path, mode, **options)
+
+    monkeypatch.setattr(os, "access", look)
     with Store.open(tmp_path / "s") as store:
         assert store.tables == []
 
