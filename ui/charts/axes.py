@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from html import escape, unescape
 from typing import Any
 
 import pyqtgraph as pg
@@ -97,6 +98,22 @@ class ChartAxis(pg.AxisItem):
             return bounds.adjusted(0, -beyond, 0, beyond)
         wide = self.ticks.widest if self._is_turned and isinstance(self.ticks, NameTicks) else 0
         return bounds.adjusted(-max(wide, 2 * beyond), 0, max(wide, theme.M), 0)
+
+    def resizeEvent(self, ev: Any = None) -> None:
+        if self.label is not None:  # pyqtgraph removes it on closing
+            self.label.setHtml(self.labelString())
+        super().resizeEvent(ev)
+
+    def labelString(self) -> str:
+        """The title as HTML, without its middle if the axis is shorter."""
+        length = self.size().height() if self.orientation == "left" else self.size().width()
+        metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
+        text = unescape(self.labelText)
+        if length > 0:  # 0 before the axis is laid out
+            room = round(length) - 2 * theme.S
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+        style = ";".join(f"{name}: {value}" for name, value in self.labelStyle.items())
+        return f"<span style='{style}'>{escape(text)}</span>"
 
     def _label_height(self) -> int:
         return theme.current().line_height() if self.label.isVisible() else 0

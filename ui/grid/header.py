@@ -29,6 +29,8 @@ ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
 MOST_FITTED_NAMES = 500
 """The most columns whose names are measured at once."""
+WIDEST_NAME = 360
+"""Pixels of a name that a column makes room for."""
 QUIET = ("info", "relation")
 """Marks that describe a column, rather than what is applied to it."""
 
@@ -190,9 +192,9 @@ class ColumnHeader(QHeaderView):
             self.resizeSection(column, max(self.sectionSize(column), self.wanted_width(column)))
 
     def wanted_width(self, column: int) -> int:
-        """The width that name and marks need."""
+        """The width that name and marks need; a very long name is cut."""
         name = self._grid_model.names[column]
-        text = self.fontMetrics().horizontalAdvance(visible(name))
+        text = min(self.fontMetrics().horizontalAdvance(visible(name)), WIDEST_NAME)
         return self._left_of_name + text + self._width_of_marks(name) + theme.S + theme.XS
 
     def shown_name(self, column: int) -> str:

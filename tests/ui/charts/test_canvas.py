@@ -33,6 +33,23 @@ def test_an_axis_of_one_value_begins_at_zero(qtbot, value: int, low: int, high: 
     assert value <= 0 or first == 0, "there is nothing below"
 
 
+def test_titles_longer_than_their_axes_keep_both_ends(qtbot) -> None:
+    name = "<hour> " + "of the measurement at the station " * 6 + "end"
+    rows = snapshot_of_rows(pa.table({name: [1, 2, 3], "year": [4, 5, 6]}), "years")
+    canvas = ChartCanvas()
+    qtbot.addWidget(canvas)
+    canvas.resize(500, 400)
+    canvas.show_data(read_chart(query_of(SnapshotSource(rows)), ChartSpec("line", name)), Display())
+    canvas.show()
+    axis = canvas.panels[0].plot.getAxis("bottom")
+    qtbot.waitUntil(lambda: "…" in axis.label.toPlainText())
+    text = axis.label.toPlainText()
+    assert text.startswith("<hour> of") and text.endswith("end")
+    assert axis.label.boundingRect().width() <= axis.size().width()
+    canvas.resize(3000, 400)
+    qtbot.waitUntil(lambda: axis.label.toPlainText() == name)
+
+
 def test_panels_are_in_their_places_when_they_are_first_painted(qtbot) -> None:
     rows = pa.table({"hour": [1, 2, 3, 1], "port": ["EWR", "JFK", "LGA", "SWF"], "delay": [4, 5, 6, 70000]})
     query = query_of(SnapshotSource(snapshot_of_rows(rows, "flights")))

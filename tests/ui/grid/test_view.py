@@ -336,6 +336,15 @@ def test_names_of_columns_have_room_where_there_are_no_rows(grid) -> None:
     assert grid.columnWidth(1) >= grid.column_header.wanted_width(1) > grid.columnWidth(0)
 
 
+def test_very_long_names_leave_room_for_other_columns(grid, settle) -> None:
+    names = [f"{'measured at the station by the lake ' * 6}{n}" for n in range(3)]
+    grid.show_rows(TableRows(pa.table({name: [1, 2] for name in names})))
+    settle(grid)
+    grid.column_header.sectionHandleDoubleClicked.emit(0)
+    assert all(grid.columnWidth(n) < 450 for n in range(3))
+    assert grid.column_header.shown_name(0).endswith("…")
+
+
 def test_names_have_room_also_beyond_the_edge_where_there_are_no_rows(grid) -> None:
     names = [f"the_scheduled_time_of_departure_{n}" for n in range(20)]
     grid.show_rows(TableRows(pa.table({name: pa.array([], pa.int64()) for name in names})))
