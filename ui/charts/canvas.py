@@ -37,6 +37,7 @@ from lamella.ui.charts.panels import (
     panels_across,
 )
 from lamella.ui.charts.words import (
+    axis_title,
     figure_title,
     hover_text,
     place_text,
@@ -190,7 +191,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         style = {"color": look.colors.muted, "font-size": points}
         named = named and data.x is not None
         bottom.setStyle(showValues=named)
-        bottom.setLabel(escape(visible(data.x.column)) if named and data.x is not None else None, **style)
+        bottom.setLabel(escape(axis_title(data.x)) if named and data.x is not None else None, **style)
         bottom.showLabel(named)
         title = data.spec.y if data.spec.kind == HEAT_MAP else figure_title(data.spec)
         left.setLabel(escape(visible(title)), **style)

@@ -245,7 +245,8 @@ class ChartView(QWidget):
         if data.narrowest < NARROWEST:
             self._say(TOO_NARROW, data)
             return
-        self._entitle(title_of(data.spec, colored=data.color is not None))
+        unit = "" if data.x is None else data.x.unit
+        self._entitle(title_of(data.spec, data.color is not None, unit))
         self._draw()
         self._enable(not data.sampled)
         self._show_page(figures=self._pages.currentWidget() is self.table)

@@ -32,10 +32,11 @@ SHORT_FROM = 100_000
 """From here on, a scale's ends are labelled with three digits and a letter, which take half the room."""
 
 
-def title_of(spec: ChartSpec, colored: bool = True) -> str:
-    """Such as "Mean of arr_delay by hour and origin". Without `colored`, so dense that colours are left
-    out."""
+def title_of(spec: ChartSpec, colored: bool = True, unit: str = "") -> str:
+    """Such as "Mean of arr_delay by hour and origin", or "by week of date" if places are units of time.
+    Without `colored`, so dense that colours are left out."""
     x, y = visible(spec.x), visible(spec.y)
+    x = f"{unit} of {x}" if unit else x
     by = [name for name in (spec.color if spec.has_color and colored else "", spec.panels) if name]
     if spec.kind == HISTOGRAM:
         what = [f"Rows by {x}"]
@@ -50,6 +51,12 @@ def title_of(spec: ChartSpec, colored: bool = True) -> str:
     return what[0] + "".join(
         f"{' and ' if n == len(by) - 1 else ', '}{visible(name)}" for n, name in enumerate(by)
     )
+
+
+def axis_title(dimension: Dimension) -> str:
+    """The name of the column, with the unit of time that a place is: "date, by week"."""
+    name = visible(dimension.column)
+    return f"{name}, by {dimension.unit}" if dimension.unit else name
 
 
 def figure_title(spec: ChartSpec) -> str:

@@ -18,6 +18,8 @@ from lamella.core.scan.snapshot import snapshot_of_rows
 from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas
 from lamella.ui.charts.marks import Display
+from lamella.ui.charts.view import ChartView
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.plotting import svg_of
 
 
@@ -31,6 +33,22 @@ def test_an_axis_of_one_value_begins_at_zero(qtbot, value: int, low: int, high: 
     first, last = canvas.panels[0].plot.viewRange()[1]
     assert first <= low and high <= last
     assert value <= 0 or first == 0, "there is nothing below"
+
+
+@pytest.mark.parametrize(
+    ("unit", "label", "title"),
+    [("week", "date, by week", "Rows by week of date"), ("month", "date, by month", "Rows by month of date")],
+)
+def test_a_chart_names_the_unit_of_time_of_its_places(qtbot, tasks: Tasks, unit, label, title) -> None:
+    dates = [dt.date(2023, 1, 1) + dt.timedelta(days=n) for n in range(200)]
+    rows = snapshot_of_rows(pa.table({"date": dates}), "days")
+    view = ChartView(tasks)
+    qtbot.addWidget(view)
+    view.show_spec(ChartSpec("line", "date", unit=unit))
+    view.show_rows(query_of(SnapshotSource(rows)), rows.schema, rows.num_rows, [])
+    qtbot.waitUntil(lambda: view.data is not None)
+    assert view.title.text() == title
+    assert view.canvas.panels[0].plot.getAxis("bottom").labelText == label
 
 
 def test_titles_longer_than_their_axes_keep_both_ends(qtbot) -> None:
