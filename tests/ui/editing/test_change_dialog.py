@@ -12,19 +12,19 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, col
 from lamella.core.errors import UnknownRow
 from lamella.core.jobs import Job
 from lamella.core.store.acts import KINDS
-from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.file_import import ReadingDialog
 from lamella.ui.editing.change_dialog import HINT, ChangeContext, ChangeDialog, SelectedRows
 from lamella.ui.tasks import Tasks
+from tests.ui.editing.change_acts import cells, field, headers, press, said, settled
 
 ROWS = 300
 LATE = col("dep_delay") > 60
@@ -44,13 +44,6 @@ def flights(tmp_path: Path) -> Iterator[Table]:
 
 
 @pytest.fixture
-def tasks(qtbot: QtBot) -> Iterator[Tasks]:
-    tasks = Tasks()
-    yield tasks
-    tasks.shutdown()
-
-
-@pytest.fixture
 def open_dialog(qtbot: QtBot, tasks: Tasks) -> Callable[..., ChangeDialog]:
     def opened(table: Table, kind: str = "update", **context: Any) -> ChangeDialog:
         dialog = ChangeDialog(table, table.name, table.snapshot(), tasks, ChangeContext(**context))
@@ -64,46 +57,6 @@ def open_dialog(qtbot: QtBot, tasks: Tasks) -> Callable[..., ChangeDialog]:
         return dialog
 
     return opened
-
-
-def settled(qtbot: QtBot, dialog: ChangeDialog) -> ChangeDialog:
-    qtbot.waitUntil(lambda: dialog.is_settled and "Counting" not in dialog.news.text(), timeout=10_000)
-    return dialog
-
-
-def said(dialog: ChangeDialog) -> str:
-    """All that is written in it."""
-    return " ".join(
-        label.text().replace("\u200b", "") for label in dialog.findChildren(QLabel) if label.isVisible()
-    )
-
-
-def field(dialog: ChangeDialog, name: str) -> QLineEdit:
-    QApplication.processEvents()  # a field that is new is shown with the next layout
-    fields = [f for f in dialog.findChildren(QLineEdit) if f.accessibleName() == name and f.isVisible()]
-    return fields[-1]
-
-
-def cells(dialog: ChangeDialog) -> list[list[str]]:
-    table = dialog.preview
-    return [
-        [table.item(row, place).text() for place in range(table.columnCount())]
-        for row in range(table.rowCount())
-    ]
-
-
-def headers(dialog: ChangeDialog) -> list[str]:
-    table = dialog.preview
-    return [table.horizontalHeaderItem(place).text() for place in range(table.columnCount())]
-
-
-def press(qtbot: QtBot, dialog: ChangeDialog) -> Commit:
-    """The primary button, once it can be."""
-    qtbot.waitUntil(dialog.apply.isEnabled, timeout=10_000)
-    with qtbot.waitSignal(dialog.committed) as caught:
-        qtbot.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
-    assert not dialog.isVisible()
-    return caught.args[0]
 
 
 Opened = Callable[..., ChangeDialog]

@@ -24,6 +24,7 @@ from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.fake_memory import FakeEntry, FakeMemory
+from tests.ui.window.console_acts import done
 
 CARRIERS = ["AA", "UA", None, ""]
 
@@ -177,6 +178,20 @@ def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
     assert current is not None
     qtbot.waitUntil(lambda: current.words is not None)
     return current
+
+
+@pytest.fixture
+def run(qtbot, console: SqlConsole):
+    """Type a text, and run it by the keys."""
+
+    def go(text: str, keys=Qt.KeyboardModifier.ControlModifier, cursor: int | None = None) -> SqlConsole:
+        console.editor.setPlainText(text)
+        console.editor.go_to(len(text) if cursor is None else cursor)
+        QTest.keyClick(console.editor, Qt.Key.Key_Return, keys)
+        done(qtbot, console)
+        return console
+
+    return go
 
 
 @pytest.fixture
