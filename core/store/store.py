@@ -198,7 +198,7 @@ class Store:
         """
         try:
             self.maintenance.flush_idle()
-            for table in self._open.values():
+            for table in list(self._open.values()):
                 table._let_go()
             self._catalog.keep_reserve()
         finally:

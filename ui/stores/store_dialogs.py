@@ -220,9 +220,6 @@ class FolderDialog(StoreDialog):
         """What the disk says about the fields as they are; None while it is not known."""
         self._starts_next = False
         """Whether Enter was pressed while the disk was looked at."""
-        self._failure = ""
-        """Why the work failed, until the fields change or it begins again."""
-        self._regains_focus = False
         self._pause = QTimer(self, singleShot=True, interval=LOOK_AFTER_MS)
         self._pause.timeout.connect(self._look)
         self._slow = QTimer(self, singleShot=True, interval=SLOW_AFTER_MS)
@@ -244,7 +241,6 @@ class FolderDialog(StoreDialog):
 
     def _follow(self) -> None:
         """Drop what is known of other folders, and look at those of the fields after a pause."""
-        self._failure = ""
         self._stop_looking()
         self.accept_button.setEnabled(False)
         if self.look() is None:
@@ -264,15 +260,12 @@ class FolderDialog(StoreDialog):
             self._stop_looking()
             self._answer = answer
             self._describe()
-            if self._regains_focus and self.focusWidget() in (None, self):
-                self.accept_button.setFocus()
-            self._regains_focus = False
             if starts and self.accept_button.isEnabled():
                 self.accept_button.click()
 
         def fail(error: Exception) -> None:
             self._stop_looking()
-            super(FolderDialog, self)._fail(error)
+            self._fail(error)
 
         self.accept_button.setEnabled(False)
         self._slow.start()
@@ -285,24 +278,8 @@ class FolderDialog(StoreDialog):
         if self.is_looking or self.is_working or not self.accept_button.isVisibleTo(self):
             return
         can_start = self._show(self._answer)
-        if self._failure:
-            self.reason.say(self._failure)
         self._fit()
         self.accept_button.setEnabled(can_start)
-
-    def start(self) -> None:
-        self._failure = ""
-        super().start()
-
-    def _fail(self, error: Exception) -> None:
-        """Say why the work failed, and look at the disk again: it may be full now, or another one."""
-        super()._fail(error)
-        self._failure = message(error)
-        has_focus = self.accept_button.hasFocus()  # which it loses while it is disabled
-        self._look()
-        if has_focus:
-            self.setFocus()
-            self._regains_focus = True
 
     def _stop_looking(self) -> None:
         self._pause.stop()

@@ -20,6 +20,7 @@ from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
 from lamella.core.store import Table
 from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.table_version import Reader
 from tests.slow_tests import rounds
 
 INSERTS = rounds(40)
@@ -238,6 +239,24 @@ def test_a_store_opens_while_another_program_closes_it(
     monkeypatch.setattr(os, "access", look)
     with Store.open(tmp_path / "s") as store:
         assert store.tables == []
+
+
+def test_a_store_closes_while_another_thread_opens_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path / "s") as store:
+        store.create_table("a", [{"x": 1}])
+        store.create_table("b", [{"x": 1}])
+    store = Store.open(tmp_path / "s")
+    forget = Reader.forget
+
+    def forget_and_open(reader: Reader) -> None:
+        assert store["b"].num_rows == 1
+        forget(reader)
+
+    assert store["a"].num_rows == 1
+    monkeypatch.setattr(Reader, "forget", forget_and_open)
+    store.close()
 
 
 def test_a_store_that_was_not_made_to_its_end_opens(tmp_path: Path) -> None:

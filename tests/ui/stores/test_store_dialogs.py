@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import Store
-from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.destination import Destination, destination
 from lamella.ui.dialogs.file_dialog import FileDialog
@@ -179,29 +177,6 @@ def test_a_backup_goes_to_another_folder_while_the_disk_of_the_first_does_not_an
     QTest.keyClick(dialog.folder.field, RETURN)
     qtbot.waitUntil(dialog.outcome.isVisible)
     assert (tmp_path / "safe" / "catalog.sqlite").exists()
-
-
-def test_a_failed_backup_is_followed_by_another_look_at_the_disk(
-    qtbot: QtBot, tasks: Tasks, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dialog = shown(qtbot, BackupDialog(store, tasks))
-    assert isinstance(dialog, BackupDialog)
-    dialog.folder.field.setText(str(tmp_path / "safe"))
-    qtbot.waitUntil(dialog.accept_button.isEnabled)
-
-    def fail(*_: object) -> None:
-        below = replace(destination(tmp_path / "safe"), free=123_000)
-        monkeypatch.setattr(store_dialogs, "destination", lambda _: below)
-        raise FileProblem(tmp_path / "safe", "vanished while it was written", fix="Check its disk")
-
-    monkeypatch.setattr(Store, "backup", fail)
-    dialog.accept_button.setFocus()
-    dialog.accept_button.click()
-    qtbot.waitUntil(lambda: "123 KB are free" in said(dialog))
-    assert "vanished while it was written" in said(dialog)
-    assert dialog.accept_button.isEnabled() and dialog.focusWidget() is dialog.accept_button
-    dialog.folder.field.setText(str(tmp_path / "other"))
-    qtbot.waitUntil(lambda: "vanished" not in said(dialog))
 
 
 def test_a_name_alone_is_a_folder_at_home_or_in_the_proposed_folder(
