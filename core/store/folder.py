@@ -20,7 +20,16 @@ import psutil
 
 from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.processes import LOCKED_BYTES, FileLock
-from lamella.core.store.paths import CATALOG, StorePaths, entries, is_link, is_own_name, new_name
+from lamella.core.store.paths import (
+    CATALOG,
+    NO_FILE,
+    StorePaths,
+    entries,
+    file_identity,
+    is_link,
+    is_own_name,
+    new_name,
+)
 
 SWEEP_SECONDS = 30.0
 
@@ -33,18 +42,10 @@ log = logging.getLogger(__name__)
 def _is_unwritable(path: Path) -> bool:
     """Whether a file or folder is there and cannot be written. A file that vanishes meanwhile is not: SQLite
     removes those beside the catalog when the last program closes it."""
-    before = _identity(path)
-    if before is None or os.access(path, os.W_OK, effective_ids=_EFFECTIVE):
+    before = file_identity(path)
+    if before == NO_FILE or os.access(path, os.W_OK, effective_ids=_EFFECTIVE):
         return False
-    return _identity(path) == before
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = path.stat()
-    except FileNotFoundError:
-        return None
-    return stat.st_dev, stat.st_ino
+    return file_identity(path) == before
 
 
 class Layout:

@@ -136,9 +136,9 @@ class OpenNames(QObject):
                 )
             return dataset.as_of(when)
 
-        return Sources(PLACE, list(datasets), find, listed=self._listed())
+        return Sources(PLACE, list(datasets), find, listing=self._listing())
 
-    def _listed(self) -> list[ListedTable]:
+    def _listing(self) -> list[ListedTable]:
         """Each open table and file once, without the name of its store where it needs none."""
         data = self._find()
         current = data.store(self.store)

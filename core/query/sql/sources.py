@@ -41,18 +41,18 @@ OR_ALLOW_FILES = Advice(
 @dataclass(frozen=True)
 class Sources:
     """The datasets that a statement in `place` may name. `find` returns one by name, at a version if given.
-    Files in `folders` may be read; `open_file` opens a file that a statement names. `listed` are the tables
-    that SHOW TABLES lists, each once; by default all names."""
+    Files in `folders` may be read; `open_file` opens a file that a statement names. `listing` has the
+    tables that SHOW TABLES lists, each once; by default all names."""
 
     place: str
     names: Sequence[str]
     find: Callable[[str, VersionOrTime | None], Source]
     folders: tuple[str, ...] = ()
     open_file: Callable[[str], Source] | None = None
-    listed: Sequence[ListedTable] | None = None
+    listing: Sequence[ListedTable] | None = None
 
     def tables(self) -> Sequence[ListedTable]:
-        return [ListedTable(name) for name in self.names] if self.listed is None else self.listed
+        return [ListedTable(name) for name in self.names] if self.listing is None else self.listing
 
 
 def snapshots_of(
@@ -75,7 +75,7 @@ def snapshots_of(
         job.check()
         if table.is_qualified and table.name in (TABLES, COLUMNS):
             snapshots[table.view] = information(
-                table.name, sources.tables(), lambda listed: sources.find(listed, None), job
+                table.name, sources.tables(), lambda name: sources.find(name, None), job
             )
             continue
         name = names.get(table.name, names.get(table.name.casefold()))

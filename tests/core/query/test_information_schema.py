@@ -31,7 +31,7 @@ def find(name: str, _when: VersionOrTime | None) -> Source:
 
 
 LISTED = [ListedTable("flights", "sample"), ListedTable("it's a table"), ListedTable("other.trips", "other")]
-SOURCES = Sources("what is open", [*TABLES, "sample.flights"], find, listed=LISTED)
+SOURCES = Sources("what is open", [*TABLES, "sample.flights"], find, listing=LISTED)
 
 
 def answer(text: str, sources: Sources = SOURCES) -> list[tuple[object, ...]]:
